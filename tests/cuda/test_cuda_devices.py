@@ -1,0 +1,102 @@
+import re
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cudalock.cuda import ComputeCapability, capability_of, shipped_tables
+from cudalock.errors import UsageError
+
+NAMES = [
+    (name, capability) for capability, names in shipped_tables().devices.items() for name in names
+]
+
+
+def test_every_name_of_the_table_leads_to_its_capability_and_to_no_other() -> None:
+    for name, capability in NAMES:
+        assert capability_of(name) == capability, name
+
+
+@given(
+    st.sampled_from(NAMES),
+    st.sampled_from(["{}", "NVIDIA {}", "nvidia-{}", "{} GPU", "  {}  ", "{}_80GB", "{} PCIe"]),
+    st.sampled_from([str.lower, str.upper, str.title]),
+    st.sampled_from([" ", "-", "_", "  "]),
+)
+def test_spelling_and_the_words_around_a_name_do_not_matter(
+    named: tuple[str, ComputeCapability], frame: str, case: type[str], gap: str
+) -> None:
+    name, capability = named
+    assert capability_of(frame.format(case(name)).replace(" ", gap)) == capability
+
+
+@pytest.mark.parametrize(
+    ("name", "capability"),
+    [
+        ("v100", "7.0"),
+        ("h100", "9.0"),
+        ("b200", "10.0"),
+        ("rtx-pro-6000", "12.0"),
+        ("rtxpro6000", "12.0"),
+        ("RTX PRO 6000 Blackwell", "12.0"),
+        ("NVIDIA RTX PRO 6000 Blackwell Server Edition", "12.0"),
+        ("NVIDIA RTX PRO 6000 Blackwell Max-Q Workstation Edition", "12.0"),
+        ("5090", "12.0"),
+        ("NVIDIA GeForce RTX 5070 Ti", "12.0"),
+        ("5070ti", "12.0"),
+        ("rtx4070tisuper", "8.9"),
+        ("RTX 4090 D", "8.9"),
+        ("NVIDIA GeForce RTX 3080 Ti Laptop GPU", "8.6"),
+        ("1080", "6.1"),
+        ("gb10", "12.1"),
+        ("DGX Spark", "12.1"),
+        ("l40s", "8.9"),
+        ("Tesla T4", "7.5"),
+        ("Tesla V100-SXM2-16GB", "7.0"),
+        ("NVIDIA A100-SXM4-40GB", "8.0"),
+        ("NVIDIA A100-SXM4-40GB MIG 1g.5gb", "8.0"),
+        ("NVIDIA H100 80GB HBM3", "9.0"),
+        ("NVIDIA H100 NVL", "9.0"),
+        ("NVIDIA GH200 144G HBM3e", "9.0"),
+        ("NVIDIA H200", "9.0"),
+        ("A10G", "8.6"),
+        ("NVIDIA RTX 6000 Ada Generation", "8.9"),
+        ("NVIDIA RTX A6000", "8.6"),
+        ("Quadro RTX 6000", "7.5"),
+        ("GTX TITAN X", "5.2"),
+        ("NVIDIA TITAN X (Pascal)", "6.1"),
+        ("Orin (nvgpu)", "8.7"),
+        ("NVIDIA Jetson AGX Orin Developer Kit", "8.7"),
+        ("NVIDIA Thor", "11.0"),
+        ("GB300", "10.3"),
+    ],
+)
+def test_names_as_people_and_drivers_write_them(name: str, capability: str) -> None:
+    assert str(capability_of(name)) == capability
+
+
+@pytest.mark.parametrize(
+    ("name", "near"),
+    [
+        ("RTX 6000", ["RTX A6000", "RTX PRO 6000"]),
+        ("rtx 5099", ["RTX 5090"]),
+        ("h1000", ["H100"]),
+        ("RTX 5000", ["RTX A5000"]),
+    ],
+)
+def test_a_name_that_is_wrong_or_stands_for_several_is_refused_with_near_ones(
+    name: str, near: list[str]
+) -> None:
+    with pytest.raises(UsageError, match=rf"found `{name}`; near: .*--sm 12\.0") as caught:
+        capability_of(name)
+    assert set(near) <= set(re.findall(r"`([^`]+)`", caught.value.message))
+    assert caught.value.flag == "--sm"
+
+
+@pytest.mark.parametrize(
+    "name", ["", "nvidia", "MI300X", "x" * 10_000, "\N{GREEK CAPITAL LETTER TAU}4"]
+)
+def test_a_name_near_nothing_is_refused_without_advice_on_names(name: str) -> None:
+    with pytest.raises(UsageError, match=r"name of one GPU, found `[^`]*` \(or give") as caught:
+        capability_of(name)
+    assert len(caught.value.message) < 300
