@@ -1,0 +1,235 @@
+"""Candidates and rejections: a project's listed wheels, sorted out against one target.
+
+A filter returns what it kept and what it ruled out, each with a reason. Nothing is dropped: a
+rejection is a fact like any other, so that "no" can say how many wheels were ruled out and why.
+"""
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+
+from packaging.specifiers import SpecifierSet
+from packaging.tags import Tag
+from packaging.version import Version
+
+from cudalock.cuda import coverage
+from cudalock.errors import WheelError
+from cudalock.host import Target
+from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_violations
+from cudalock.resolver.facts import Fact, FactKind
+from cudalock.resolver.selection import candidate_key
+from cudalock.wheel.evidence import Variant, conclude, label_of, observe_file
+from cudalock.wheel.knowledge import Knowledge
+from cudalock.wheel.listing import ListedFile, ProjectListing
+from cudalock.wheel.names import parse_specifiers
+
+__all__ = ["Candidate", "Ghost", "ProjectOptions", "build_options", "rejection_fact"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, order=True)
+class Candidate:
+    """One wheel that the target's tags accept. Equal when it is the same URL.
+
+    ``variant`` is what the page alone tells; ``violations`` what the target contradicts in it;
+    ``last_resort`` says why the wheel is used only when nothing else solves.
+    """
+
+    project: str
+    url: str
+    file: ListedFile = field(compare=False)
+    variant: Variant = field(compare=False)
+    violations: tuple[Violation, ...] = field(compare=False, default=())
+    last_resort: str | None = field(compare=False, default=None)
+    direct: bool = field(compare=False, default=False)
+
+    @property
+    def version(self) -> Version:
+        """The version, with its local label."""
+        return self.file.wheel.version
+
+    def __str__(self) -> str:
+        return f"{self.project} {self.version}"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Ghost:
+    """Wheels of one version ruled out for one reason: what could be if the reason were set aside.
+
+    ``version`` is None for wheels nobody listed (of an index that could not be seen whole).
+    """
+
+    project: str
+    version: Version | None
+    fact: Fact
+    count: int = 1
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectOptions:
+    """What there is of a project: ``candidates`` best first, ``ghosts`` oldest first."""
+
+    project: str
+    candidates: tuple[Candidate, ...]
+    ghosts: tuple[Ghost, ...]
+    listing: ProjectListing
+
+    @property
+    def complete(self) -> bool:
+        """Whether every index that may hold a wheel of the project was seen whole."""
+        return all(a.status in ("listed", "absent") for a in self.listing.answers)
+
+
+_REASONS = {
+    "python": "for another Python",
+    "platform": "for another platform",
+    "requires-python": "for another Python (Requires-Python)",
+    "cpu": "CPU only",
+    "rocm": "ROCm",
+    "xpu": "XPU",
+    "musa": "MUSA",
+    "yanked": "yanked",
+    "placeholder": "a placeholder",
+    "pre-release": "a pre-release",
+    "unpaired": "without a known pairing",
+    "unknown": "without metadata that can be had",
+    "bad-hash": "with a malformed hash",
+    "other-project": "of another project",
+    "bad-name": "with a name that is no wheel's",
+    "bad-url": "with an address that is no wheel's",
+    "unlisted": "not seen: the index could not be read whole",
+}
+
+
+def rejection_fact(project: str, kind: str, source: str = "") -> Fact:
+    """Return the fact that wheels of a project are ruled out for a reason of this kind."""
+    if kind == "unlisted":
+        fact_kind = FactKind.INCOMPLETE
+    elif kind == "unknown":
+        fact_kind = FactKind.UNKNOWN
+    else:
+        fact_kind = FactKind.REJECTION
+    return Fact(
+        kind=fact_kind,
+        subject=project,
+        object=kind,
+        detail=_REASONS.get(kind, kind),
+        source=source,
+    )
+
+
+def build_options(
+    listing: ProjectListing,
+    *,
+    target: Target,
+    tag_ranks: Mapping[Tag, int],
+    python: Version,
+    pins: Pins,
+    knowledge: Knowledge,
+    cuda_project: bool,
+) -> ProjectOptions:
+    """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for."""
+    project = listing.project
+    kept: list[tuple[tuple[object, ...], Candidate]] = []
+    ruled_out: dict[tuple[Version, str], int] = {}
+    pythons = frozenset((tag.interpreter, tag.abi) for tag in tag_ranks)
+    for file in listing.files:
+        rank = min((tag_ranks[t] for t in file.wheel.tags if t in tag_ranks), default=None)
+        if rank is None:
+            reason: str | None = _tag_rejection(file, pythons)
+        else:
+            reason = _rejection(file, target, python, knowledge)
+        if reason is not None or rank is None:
+            key = (file.wheel.version, reason or "platform")
+            ruled_out[key] = ruled_out.get(key, 0) + 1
+            continue
+        candidate = make_candidate(file, pins=pins, knowledge=knowledge)
+        kept.append((candidate_key(file, candidate.variant, target, rank), candidate))
+    kept.sort(key=lambda entry: entry[0], reverse=True)
+    ghosts = [
+        Ghost(project=project, version=version, fact=rejection_fact(project, kind), count=count)
+        for (version, kind), count in sorted(ruled_out.items())
+    ]
+    for rejection in listing.rejections:
+        if rejection.kind in ("bad-hash", "bad-url"):
+            fact = rejection_fact(project, rejection.kind, rejection.where)
+            ghosts.append(Ghost(project=project, version=None, fact=fact))
+    options = ProjectOptions(
+        project=project,
+        candidates=tuple(candidate for _, candidate in kept),
+        ghosts=tuple(ghosts),
+        listing=listing,
+    )
+    if options.complete or (cuda_project and gpu_violations(project, pins)):
+        return options
+    unseen = sorted(a.url for a in listing.answers if a.status in ("partial", "unrecorded"))
+    fact = rejection_fact(project, "unlisted", ", ".join(unseen))
+    ghost = Ghost(project=project, version=None, fact=fact)
+    return ProjectOptions(
+        project=project,
+        candidates=options.candidates,
+        ghosts=(*options.ghosts, ghost),
+        listing=listing,
+    )
+
+
+def make_candidate(
+    file: ListedFile, *, pins: Pins, knowledge: Knowledge, direct: bool = False
+) -> Candidate:
+    """Make a candidate of a listed file, with what its page tells about CUDA."""
+    native = not file.wheel.any_platform
+    variant = conclude(observe_file(file, knowledge), native=native)
+    return Candidate(
+        project=file.wheel.project,
+        url=file.url,
+        file=file,
+        variant=variant,
+        violations=tuple(variant_violations(file.wheel.project, variant, pins)),
+        last_resort=last_resort(variant, pins.target),
+        direct=direct,
+    )
+
+
+def last_resort(variant: Variant, target: Target) -> str | None:
+    """Say why a wheel serves a GPU by PTX only, if it does at all."""
+    if variant.cuda is None or target.cpu:
+        return None
+    for capability in target.capabilities:
+        if coverage(variant.cuda, capability) == "ptx-only":
+            return (
+                f"CUDA {variant.cuda} has no {capability.sm}: only PTX, of which nothing is known, "
+                "could serve it"
+            )
+    return None
+
+
+def _tag_rejection(file: ListedFile, pythons: frozenset[tuple[str, str]]) -> str:
+    """Say which part of the wheel's tags does not fit: the Python's or the platform's."""
+    fits = any((tag.interpreter, tag.abi) in pythons for tag in file.wheel.tags)
+    return "platform" if fits else "python"
+
+
+def _rejection(
+    file: ListedFile, target: Target, python: Version, knowledge: Knowledge
+) -> str | None:
+    """Return the kind of the first reason that rules a file out before its metadata is read."""
+    wheel = file.wheel
+    if file.requires_python and not _python_fits(file.requires_python, python):
+        return "requires-python"
+    if knowledge.placeholder(wheel.project, wheel.version) is not None:
+        return "placeholder"
+    if file.yanked is not False:
+        return "yanked"
+    vendor = label_of(wheel.version.local).vendor
+    if vendor in ("rocm", "xpu", "musa"):
+        return vendor
+    if vendor == "cpu" and not target.cpu:
+        return "cpu"
+    return None
+
+
+def _python_fits(text: str, python: Version) -> bool:
+    """Whether Requires-Python admits the target's; one that cannot be read admits none."""
+    try:
+        specifiers: SpecifierSet = parse_specifiers(text)
+    except WheelError:
+        return False
+    return specifiers.contains(python, prereleases=True)

@@ -1,0 +1,232 @@
+"""Facts that cannot hold together: made minimal, checked, and carried by `NoSolutionError`.
+
+A conflict is minimal: take any fact away and what remains can be satisfied. That is found by
+deletion (each fact is set aside in turn, and stays aside if the rest still refuses) with the
+exhaustive search, which the main search shares no code with.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import ClassVar
+
+from packaging.version import Version
+
+from cudalock.errors import ResolutionError, ResolutionStoppedError
+from cudalock.resolver.candidates import ProjectOptions
+from cudalock.resolver.exhaustive import Refusal, search_facts
+from cudalock.resolver.facts import Fact, FactKind
+from cudalock.resolver.world import World
+
+__all__ = ["Conflict", "ConflictFact", "NoSolutionError", "ProjectSummary", "make_conflict"]
+
+_CHECK_STEPS = 50_000
+_ALSO_LIMIT = 3
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ConflictFact:
+    """A fact with what it covers: ``versions`` (oldest first) and how many ``wheels``."""
+
+    fact: Fact
+    versions: tuple[Version, ...] = ()
+    wheels: int = 0
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSummary:
+    """How many wheels of a project were seen, and how many each reason rules out."""
+
+    project: str
+    wheels: int
+    rejections: tuple[tuple[str, int], ...]
+    indices: tuple[str, ...]
+    versions: tuple[Version, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Conflict:
+    """A minimal set of facts, up to three further ones, and the projects they speak of."""
+
+    facts: tuple[ConflictFact, ...]
+    also: tuple[tuple[ConflictFact, ...], ...] = ()
+    projects: tuple[ProjectSummary, ...] = ()
+
+    @property
+    def only_policy(self) -> bool:
+        """Whether the machine would run it: only the chosen policy or release refuses."""
+        return any(f.fact.kind is FactKind.POLICY for f in self.facts)
+
+
+class NoSolutionError(ResolutionError):
+    """Proved: no set of wheels satisfies what was asked for. Carries the `Conflict`."""
+
+    code: ClassVar[str] = "no-solution"
+    exit_code: ClassVar[int] = 1
+
+    def __init__(self, conflict: Conflict) -> None:
+        super().__init__("no set of wheels satisfies these requirements on this target")
+        self.conflict = conflict
+
+
+def make_conflict(world: World, refusal: Refusal) -> Conflict:
+    """Make a refusal minimal and find further independent ones.
+
+    Raises `ResolutionStoppedError` when the minimal set rests on something that could not be seen
+    (a page that is not whole, a wheel without metadata): then a solution may exist.
+    """
+    core = _minimal(world, refusal.facts, frozenset())
+    unseen = sorted(fact for fact in core if fact.kind.proves_nothing)
+    if unseen:
+        raise _could_not_tell(unseen)
+    also: list[frozenset[Fact]] = []
+    aside = _own(core)
+    while len(also) < _ALSO_LIMIT and aside:
+        further = _further(world, aside)
+        if further is None:
+            break
+        also.append(further)
+        own = _own(further)
+        if not own:
+            break
+        aside |= own
+    subjects = {f.subject for f in core if not f.subject.startswith("<") and f.subject}
+    subjects |= {f.object for f in core if f.kind is FactKind.REQUIREMENT}
+    return Conflict(
+        facts=_described(world, core),
+        also=tuple(_described(world, facts) for facts in also),
+        projects=tuple(summarise(world, project) for project in sorted(subjects)),
+    )
+
+
+def _own(core: frozenset[Fact]) -> frozenset[Fact]:
+    """Return what makes a conflict different from another about the same wishes and machine."""
+    shared = (FactKind.REQUIREMENT, FactKind.TARGET, FactKind.POLICY)
+    return frozenset(fact for fact in core if fact.kind not in shared)
+
+
+def _further(world: World, aside: frozenset[Fact]) -> frozenset[Fact] | None:
+    try:
+        answer = search_facts(world, lambda f: f not in aside, step_limit=_CHECK_STEPS)
+        if not isinstance(answer, Refusal):
+            return None
+        core = _minimal(world, answer.facts, aside)
+    except ResolutionStoppedError:
+        return None
+    return None if any(fact.kind.proves_nothing for fact in core) else core
+
+
+def _minimal(world: World, facts: frozenset[Fact], aside: frozenset[Fact]) -> frozenset[Fact]:
+    """Set facts aside one by one, the least telling first, as long as the rest refuses."""
+    core = facts - aside
+    for fact in sorted(core):
+        if fact not in core:
+            continue
+        rest = core - {fact}
+        answer = search_facts(world, rest.__contains__, step_limit=_CHECK_STEPS)
+        if isinstance(answer, Refusal):
+            core = answer.facts
+    return core
+
+
+def _could_not_tell(unseen: list[Fact]) -> ResolutionStoppedError:
+    lines = [f"{fact.subject}: wheels {fact.detail}" for fact in unseen]
+    sources = sorted({fact.source for fact in unseen if fact.source})
+    return ResolutionStoppedError(
+        "could not tell whether a set exists: " + "; ".join(lines),
+        where=", ".join(sources[:3]) or None,
+    )
+
+
+def _described(world: World, core: Iterable[Fact]) -> tuple[ConflictFact, ...]:
+    """Return the facts in the order in which they are told: machine, wishes, then the chain."""
+    facts = sorted(core, key=_telling_order)
+    wishes = [
+        edge
+        for edge in world.roots
+        if any(f.kind is FactKind.REQUIREMENT and f == edge.fact for f in facts)
+    ]
+    described = []
+    for fact in facts:
+        versions, wheels = _covered(world, fact, {e.node: e.specifier for e in wishes})
+        described.append(ConflictFact(fact=fact, versions=versions, wheels=wheels))
+    return tuple(described)
+
+
+_TOLD = (
+    FactKind.TARGET,
+    FactKind.POLICY,
+    FactKind.REQUIREMENT,
+    FactKind.OVERRIDE,
+    FactKind.CONSTRAINT,
+    FactKind.PAIRING,
+    FactKind.FAMILY,
+    FactKind.RELEASE,
+    FactKind.DEMAND,
+    FactKind.DEPENDENCY,
+    FactKind.REJECTION,
+    FactKind.UNKNOWN,
+    FactKind.INCOMPLETE,
+)
+
+
+def _telling_order(fact: Fact) -> tuple[int, Fact]:
+    return _TOLD.index(fact.kind), fact
+
+
+def _covered(
+    world: World, fact: Fact, wishes: dict[str, object]
+) -> tuple[tuple[Version, ...], int]:
+    """Return the versions a fact speaks of (within what was asked for) and its wheels."""
+    if not fact.subject or fact.subject.startswith("<"):
+        return (), 0
+    options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
+    versions: set[Version] = set()
+    wheels = 0
+    for ghost in options.ghosts:
+        if ghost.fact == fact:
+            wheels += ghost.count
+            if ghost.version is not None:
+                versions.add(ghost.version)
+    asked = [edge for edge in world.roots if edge.node == fact.subject and edge.node in wishes]
+    for candidate in options.candidates:
+        details = world.known(candidate)
+        violations = details.violations if details is not None else candidate.violations
+        said = [violation.fact for violation in violations]
+        if details is not None:
+            said += [demand.fact for demand in details.demands]
+            said += [details.rejection] if details.rejection is not None else []
+            said += [edge.fact for edge in world.edges(candidate)]
+        if fact in said and all(edge.admits(candidate.version) for edge in asked):
+            versions.add(candidate.version)
+            wheels += 1
+    return tuple(sorted(versions)), wheels
+
+
+def summarise(world: World, project: str) -> ProjectSummary:
+    """Count a project's wheels and the reasons that rule them out, most frequent first."""
+    options = world.options(project, nightly=world.opens_nightly(project))
+    counts: dict[str, int] = {}
+    for ghost in options.ghosts:
+        counts[ghost.fact.detail] = counts.get(ghost.fact.detail, 0) + ghost.count
+    for candidate in options.candidates:
+        reason = _reason(world, options, candidate.url)
+        if reason is not None:
+            counts[reason] = counts.get(reason, 0) + 1
+    return ProjectSummary(
+        project=project,
+        wheels=len(options.listing.files),
+        rejections=tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
+        indices=tuple(dict.fromkeys(a.url for a in options.listing.answers)),
+        versions=tuple(sorted({f.wheel.version for f in options.listing.files})),
+    )
+
+
+def _reason(world: World, options: ProjectOptions, url: str) -> str | None:
+    candidate = next(c for c in options.candidates if c.url == url)
+    details = world.known(candidate)
+    violations = details.violations if details is not None else candidate.violations
+    if violations:
+        return violations[0].fact.detail.removeprefix("is ").removeprefix("built for ")
+    if details is not None and details.rejection is not None:
+        return details.rejection.detail
+    return None

@@ -1,0 +1,251 @@
+"""CUDA inside the solver: what a wheel demands of the machine and of the wheels beside it.
+
+The target pins virtual packages (``<driver>``, ``<cuda-runtime>``, ``<cuda>``, ``<gpu 12.0>``);
+wheels demand values of them. A demand that a pin contradicts makes the wheel unusable on this
+target and is a *violation*; a demand on a package nothing pins (``<cuda-toolkit>``,
+``<libtorch>``-like partners, families) binds wheels to each other and is left to the search.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from packaging.version import Version
+
+from cudalock.cuda import (
+    ComputeCapability,
+    CudaVersion,
+    coverage,
+    driver_cuda,
+    floor_driver,
+    toolkit_driver,
+)
+from cudalock.host import Target
+from cudalock.resolver.facts import Fact, FactKind
+from cudalock.wheel.evidence import Variant
+from cudalock.wheel.knowledge import Knowledge
+
+__all__ = [
+    "Demand",
+    "Pins",
+    "Violation",
+    "gpu_violations",
+    "knowledge_demands",
+    "make_pins",
+    "toolkit_demand",
+    "variant_violations",
+]
+
+DRIVER = "<driver>"
+RUNTIME = "<cuda-runtime>"
+RELEASE = "<cuda>"
+TOOLKIT = "<cuda-toolkit>"
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Demand:
+    """A wheel accepts only these ``values`` of a virtual package; ``fact`` says why."""
+
+    package: str
+    values: frozenset[str]
+    fact: Fact
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Violation:
+    """A demand that the target contradicts: both facts together rule the wheel out."""
+
+    package: str
+    fact: Fact
+    pin: Fact
+
+
+@dataclass(frozen=True, kw_only=True)
+class Pins:
+    """What the target pins, each with the fact that says so."""
+
+    target: Target
+    facts: dict[str, Fact]
+
+
+def make_pins(target: Target) -> Pins:
+    """Return the virtual packages a target pins."""
+    facts: dict[str, Fact] = {}
+
+    def pin(package: str, detail: str, *fields: str, kind: FactKind = FactKind.TARGET) -> None:
+        source = next((o for f in fields if (o := target.origin(f)) is not None), "the target")
+        facts[package] = Fact(kind=kind, subject=package, object="", detail=detail, source=source)
+
+    if target.cpu:
+        pin(RUNTIME, "the target has no CUDA", "cpu")
+    elif target.cuda is not None:
+        pin(RUNTIME, f"the target takes CUDA {target.cuda.major}", "cuda", "driver_cuda", "driver")
+        detail = f"the set may be built for CUDA {target.cuda} or older"
+        pin(RELEASE, detail, "cuda", "driver_cuda", "driver", kind=FactKind.POLICY)
+    if target.driver is not None:
+        pin(DRIVER, f"the target has driver {target.driver}", "driver")
+    elif target.driver_cuda is not None:
+        pin(DRIVER, f"the target's driver runs CUDA {target.driver_cuda}", "driver_cuda")
+    for capability in target.capabilities:
+        detail = f"the target has compute capability {capability}"
+        pin(f"<gpu {capability}>", detail, "capabilities", "sm", "gpu")
+    return Pins(target=target, facts=facts)
+
+
+def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Violation]:
+    """Return what the target contradicts in a wheel's variant; nothing for an unknown one."""
+    if variant.state != "known" or variant.runtime is None:
+        return []
+    target, found = pins.target, []
+    evidence = variant.decisive
+    seen = f"{evidence.text}" if evidence is not None else "known"
+    built = f"CUDA {variant.cuda or variant.runtime}"
+
+    def violate(package: str, detail: str) -> None:
+        fact = Fact(
+            kind=FactKind.DEMAND, subject=project, object=package, detail=detail, source=seen
+        )
+        found.append(Violation(package=package, fact=fact, pin=pins.facts[package]))
+
+    if target.cpu:
+        violate(RUNTIME, f"is built for {built}")
+        return found
+    if target.cuda is not None:
+        if variant.runtime != target.cuda.major:
+            violate(RUNTIME, f"is built for CUDA {variant.runtime}")
+        elif (
+            target.cuda_compat == "strict"
+            and variant.cuda is not None
+            and variant.cuda > target.cuda
+        ):
+            violate(RELEASE, f"is built for {built}, newer than CUDA {target.cuda}")
+    needed = _driver_needed(variant, target)
+    if needed is not None:
+        violate(DRIVER, needed)
+    for capability in target.capabilities:
+        if variant.cuda is not None and _absent(variant.cuda, capability):
+            package = f"<gpu {capability}>"
+            violate(package, f"is built for {built}, which has no {capability.sm}")
+    return found
+
+
+def _absent(cuda: CudaVersion, capability: ComputeCapability) -> bool:
+    return coverage(cuda, capability) == "absent"
+
+
+def _driver_needed(variant: Variant, target: Target) -> str | None:
+    """Say which driver the variant needs, when the target's known one is older."""
+    runtime = variant.runtime or 0
+    system: Literal["linux", "windows"] = "linux" if target.is_linux else "windows"
+    floor = floor_driver(runtime, system=system)
+    needs = f", which needs driver {floor}" if floor is not None else ""
+    if target.driver is None:
+        too_new = target.driver_cuda is not None and runtime > target.driver_cuda.major
+        return f"is CUDA {runtime}{needs}" if too_new else None
+    if floor is not None and target.driver < floor:
+        return f"is CUDA {runtime}{needs}"
+    # The branch decides, not the number alone: a late 570 driver is newer than the first 575 one
+    # and still runs CUDA 12.8 only.
+    if target.cuda_compat == "strict" and variant.cuda is not None:
+        runs = driver_cuda(target.driver).cuda
+        if runs < variant.cuda:
+            row = toolkit_driver(variant.cuda, system=system)
+            needs = f", whose toolkit needs driver {row}" if row is not None else ""
+            return f"is built for CUDA {variant.cuda}{needs}"
+    return None
+
+
+def gpu_violations(project: str, pins: Pins) -> list[Violation]:
+    """Return what rules out *every* CUDA wheel of a project on this target, listed or not.
+
+    A wheel built for a release the target takes cannot serve a capability that no target of that
+    major reaches down to, so not even a wheel nobody listed would help.
+    """
+    target, found = pins.target, []
+    if target.cuda is None or target.cpu:
+        return []
+    oldest = CudaVersion(major=target.cuda.major, minor=0)
+    for capability in target.capabilities:
+        if all(_absent(release, capability) for release in (oldest, target.cuda)):
+            package = f"<gpu {capability}>"
+            fact = Fact(
+                kind=FactKind.DEMAND,
+                subject=project,
+                object=package,
+                detail=f"is built for CUDA {target.cuda.major}, which has no {capability.sm}",
+                source=f"ptxas of CUDA {oldest}",
+            )
+            found.append(Violation(package=package, fact=fact, pin=pins.facts[package]))
+    return found
+
+
+def knowledge_demands(project: str, version: Version, knowledge: Knowledge) -> list[Demand]:
+    """Return the demands that follow from a project's name and version alone."""
+    found: list[Demand] = []
+    family = knowledge.family(project)
+    if family is not None:
+        fact = Fact(
+            kind=FactKind.FAMILY,
+            subject=project,
+            object=f"<{family.name}>",
+            detail=f"shares one version with the other parts of {family.name}",
+            source=family.source,
+        )
+        found.append(
+            Demand(package=f"<{family.name}>", values=frozenset({version.public}), fact=fact)
+        )
+    pairing = knowledge.pairing(project, version)
+    if pairing is not None:
+        package = f"<lib{pairing.partner}>"
+        fact = Fact(
+            kind=FactKind.PAIRING,
+            subject=project,
+            object=package,
+            detail=f"is built for {pairing.partner} {pairing.minor}",
+            source=pairing.source,
+        )
+        found.append(Demand(package=package, values=frozenset({pairing.minor}), fact=fact))
+    if project in knowledge.partners:
+        package = f"<lib{project}>"
+        # A pre-release is before the minor it leads to: no release built for the minor fits it.
+        minor = f"{version.major}.{version.minor}"
+        value = version.public if version.is_prerelease else minor
+        before = f"is {version.public}, which is before {version.base_version}"
+        fact = Fact(
+            kind=FactKind.RELEASE,
+            subject=project,
+            object=package,
+            detail=before if version.is_prerelease else f"is of {project} {minor}",
+            source="its version",
+        )
+        found.append(Demand(package=package, values=frozenset({value}), fact=fact))
+    return found
+
+
+def toolkit_demand(
+    project: str, releases: Iterable[CudaVersion], pins: Pins, source: str
+) -> Demand | Violation | None:
+    """Bind a toolkit part to the releases it belongs to; under ``minor`` that is left open."""
+    target = pins.target
+    found = sorted(set(releases))
+    if not found or target.cuda is None or target.cuda_compat != "strict":
+        return None
+    named = " and ".join(str(release) for release in found)
+    usable = [r for r in found if r.major == target.cuda.major and r <= target.cuda]
+    if not usable:
+        fact = Fact(
+            kind=FactKind.DEMAND,
+            subject=project,
+            object=RELEASE,
+            detail=f"is a part of CUDA {named}",
+            source=source,
+        )
+        return Violation(package=RELEASE, fact=fact, pin=pins.facts[RELEASE])
+    fact = Fact(
+        kind=FactKind.DEMAND,
+        subject=project,
+        object=TOOLKIT,
+        detail=f"is a part of CUDA {named}",
+        source=source,
+    )
+    return Demand(package=TOOLKIT, values=frozenset(str(r) for r in usable), fact=fact)

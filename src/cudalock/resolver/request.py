@@ -1,0 +1,108 @@
+"""What is asked of the resolver, and the edges that requirements make between projects."""
+
+from dataclasses import dataclass, field
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from cudalock.resolver.facts import Fact, FactKind
+
+__all__ = ["Edge", "Request", "Requested", "exact_pin", "format_requirement", "make_edge"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Requested:
+    """A requirement (or constraint, or override) and where it was written."""
+
+    requirement: Requirement
+    where: str
+
+    @property
+    def project(self) -> str:
+        """The normalised project."""
+        return canonicalize_name(self.requirement.name)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Request:
+    """Everything a person asked for. ``prereleases`` are projects whose pre-releases count too."""
+
+    requirements: tuple[Requested, ...]
+    constraints: tuple[Requested, ...] = ()
+    overrides: tuple[Requested, ...] = ()
+    prereleases: frozenset[str] = field(default_factory=frozenset)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True, eq=False)
+class Edge:
+    """A requirement in force: on a project, or (``values``) on a virtual package.
+
+    ``nightly`` opens the publisher's nightly folders for it; ``pins_prerelease`` lets a
+    pre-release in. ``fact`` is why the edge exists.
+    """
+
+    node: str
+    fact: Fact
+    specifier: SpecifierSet = field(default_factory=SpecifierSet)
+    extras: frozenset[str] = frozenset()
+    url: str | None = None
+    values: frozenset[str] | None = None
+    nightly: bool = False
+    pins_prerelease: bool = False
+
+    def admits(self, version: Version) -> bool:
+        """Whether the specifier admits a version, pre-releases included."""
+        return self.specifier.contains(version, prereleases=True)
+
+
+def exact_pin(specifier: SpecifierSet) -> Version | None:
+    """Return the version that an ``==`` clause without a wildcard pins."""
+    for clause in specifier:
+        if clause.operator in ("==", "===") and not clause.version.endswith(".*"):
+            try:
+                return Version(clause.version)
+            except ValueError:
+                return None
+    return None
+
+
+def format_requirement(requirement: Requirement) -> str:
+    """Format a requirement as its author would: without its marker, extras sorted."""
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    if requirement.url:
+        return f"{requirement.name}{extras} @ {requirement.url}"
+    return f"{requirement.name}{extras}{requirement.specifier}"
+
+
+def make_edge(
+    requirement: Requirement,
+    *,
+    kind: FactKind,
+    subject: str,
+    source: str,
+    opens_nightly: bool = False,
+) -> Edge:
+    """Make the edge of one requirement whose marker holds.
+
+    ``opens_nightly``: an exact pin on this edge reaches into the publisher's nightly folders.
+    """
+    project = canonicalize_name(requirement.name)
+    pin = exact_pin(requirement.specifier)
+    fact = Fact(
+        kind=kind,
+        subject=subject,
+        object=project,
+        detail=format_requirement(requirement),
+        source=source,
+    )
+    return Edge(
+        node=project,
+        fact=fact,
+        specifier=requirement.specifier,
+        extras=frozenset(canonicalize_name(extra) for extra in requirement.extras),
+        url=requirement.url,
+        nightly=pin is not None and (opens_nightly or pin.is_prerelease),
+        pins_prerelease=pin is not None and pin.is_prerelease,
+    )

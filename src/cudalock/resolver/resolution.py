@@ -1,0 +1,151 @@
+"""A finished set: checked to be closed, and described for those who write or print it."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from cudalock.cuda import CudaVersion, DriverVersion, floor_driver, toolkit_driver
+from cudalock.errors import ResolutionStoppedError
+from cudalock.host import Target
+from cudalock.resolver.admission import obstacle
+from cudalock.resolver.candidates import Candidate
+from cudalock.resolver.conflict import NoSolutionError, make_conflict
+from cudalock.resolver.engine import Progress, Solution, search
+from cudalock.resolver.exhaustive import Refusal, Witness, prove
+from cudalock.resolver.request import Edge
+from cudalock.resolver.world import World
+from cudalock.wheel.evidence import Variant
+from cudalock.wheel.listing import ListedFile
+from cudalock.wheel.metadata import CoreMetadata
+
+__all__ = ["Resolution", "ResolvedPackage", "SetWarning", "needed_driver", "solve"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ResolvedPackage:
+    """One wheel of the set. ``dependencies`` are the projects it requires there, sorted."""
+
+    project: str
+    version: Version
+    file: ListedFile
+    metadata: CoreMetadata
+    variant: Variant
+    extras: frozenset[str]
+    dependencies: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class SetWarning:
+    """Something a person should know about a set; ``code`` is stable, ``facts`` are sentences."""
+
+    code: str
+    message: str
+    facts: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Resolution:
+    """A set that runs on ``target``: ``packages`` by project, and what should be said of it."""
+
+    target: Target
+    packages: tuple[ResolvedPackage, ...]
+    toolkit: CudaVersion | None
+    driver: DriverVersion | None
+    warnings: tuple[SetWarning, ...] = ()
+
+
+def solve(world: World, progress: Progress | None = None) -> Solution:
+    """Return a checked solution.
+
+    Raises `NoSolutionError` when there is none (proved by both searches), or
+    `ResolutionStoppedError` when that could not be told.
+    """
+    solution = search(world, progress=progress)
+    if solution is None:
+        solution = search(world, last_resort=True, progress=progress)
+    if solution is None:
+        answer = prove(world)
+        match answer:
+            case Refusal():
+                raise NoSolutionError(make_conflict(world, answer))
+            case Witness():
+                # resolvelib can call a solvable world impossible (sarugaku/resolvelib#206).
+                solution = _from_witness(world, answer)
+    fault = next(_faults(world, solution), None)
+    if fault is not None:
+        raise ResolutionStoppedError(f"the search gave a set that does not hold together: {fault}")
+    return solution
+
+
+def _from_witness(world: World, witness: Witness) -> Solution:
+    candidates = {n: o for n, o in witness.chosen.items() if isinstance(o, Candidate)}
+    values = {node: o for node, o in witness.chosen.items() if isinstance(o, str)}
+    extras: dict[str, set[str]] = {}
+    pending = list(world.roots)
+    while pending:
+        edge = pending.pop()
+        known = extras.setdefault(edge.node, set())
+        new = set(edge.extras) - known
+        known |= new
+        if edge.node in candidates:
+            for extra in sorted(new):
+                pending.extend(world.edges(candidates[edge.node], extra))
+    for candidate in candidates.values():
+        for edge in world.edges(candidate):
+            extras.setdefault(edge.node, set()).update(edge.extras)
+    return Solution(
+        candidates=candidates,
+        values=values,
+        extras={node: frozenset(names) for node, names in extras.items() if names},
+    )
+
+
+def edges_in_force(world: World, solution: Solution) -> Iterator[Edge]:
+    """Yield every edge of a set: the roots', each wheel's, and each asked extra's."""
+    yield from world.roots
+    for project in sorted(solution.candidates):
+        candidate = solution.candidates[project]
+        yield from world.edges(candidate)
+        for extra in sorted(solution.extras.get(project, ())):
+            yield from world.edges(candidate, extra)
+
+
+def _faults(world: World, solution: Solution) -> Iterator[str]:
+    """Check the set against every edge, by itself: nothing of either search is trusted."""
+    by_node: dict[str, list[Edge]] = {}
+    for edge in edges_in_force(world, solution):
+        by_node.setdefault(edge.node, []).append(edge)
+    for node, edges in sorted(by_node.items()):
+        if node.startswith("<"):
+            value = solution.values.get(node)
+            if any(value not in (edge.values or ()) for edge in edges):
+                yield f"{node} {value}"
+            continue
+        candidate = solution.candidates.get(node)
+        if candidate is None:
+            yield f"{node} is missing"
+            continue
+        options = world.options(node, nightly=any(edge.nightly for edge in edges))
+        if obstacle(world, options, candidate, edges) is not None:
+            yield f"{candidate} does not satisfy what is asked of {node}"
+        if not world.details(candidate).usable:
+            yield f"{candidate} does not fit the target"
+        asked = frozenset(extra for edge in edges for extra in edge.extras)
+        if asked - solution.extras.get(node, frozenset()):
+            yield f"{node} lacks an extra that was asked for"
+
+
+def needed_driver(target: Target, variants: list[Variant]) -> DriverVersion | None:
+    """Return the oldest Linux driver a set needs, by the target's policy; None without CUDA.
+
+    Under ``strict`` the toolkit row of the newest release in the set, under ``minor`` the floor of
+    its major (NVIDIA's minor-version compatibility).
+    """
+    majors = [variant.runtime for variant in variants if variant.runtime is not None]
+    releases = [variant.cuda for variant in variants if variant.cuda is not None]
+    if not majors:
+        return None
+    floor = floor_driver(max(majors))
+    row = toolkit_driver(max(releases)) if releases else None
+    return row if target.cuda_compat == "strict" and row is not None else floor

@@ -1,0 +1,62 @@
+"""Which candidate is better: the order in which the search tries them.
+
+By public version first (a local label never makes a release newer), then by the nearest variant,
+by CUDA number and never by the text of a label: the newest release not above the target's, then
+(under ``minor``) the lowest above it, then wheels that name only a major, then the unknown. Then
+by wheel tag and build tag, and by file name so that the order is total.
+"""
+
+from packaging.version import Version
+
+from cudalock.cuda import CudaVersion
+from cudalock.host import Target
+from cudalock.wheel.evidence import Variant
+from cudalock.wheel.listing import ListedFile
+
+__all__ = ["candidate_key", "release_distance", "variant_key", "virtual_key"]
+
+
+def candidate_key(
+    file: ListedFile, variant: Variant, target: Target, tag_rank: int
+) -> tuple[object, ...]:
+    """Return a sort key; larger is better. ``tag_rank`` counts from 0, the target's best tag."""
+    wheel = file.wheel
+    return (
+        Version(wheel.version.public),
+        variant_key(variant, target),
+        -tag_rank,
+        wheel.build or (-1, ""),
+        wheel.version,
+        file.filename,
+        file.url,
+    )
+
+
+def variant_key(variant: Variant, target: Target) -> tuple[int, int, int]:
+    """Rank a variant for a target; larger is better, equal only for equal CUDA."""
+    cuda, newest = variant.cuda, target.cuda
+    if cuda is not None and newest is not None and cuda <= newest:
+        return (4, cuda.major, cuda.minor)
+    if cuda is not None and newest is not None:
+        return (3, -cuda.major, -cuda.minor)
+    if variant.state == "known":
+        return (2, variant.runtime or 0, 0)
+    return (1, 0, 0)
+
+
+def release_distance(version: Version, release: CudaVersion) -> tuple[int, int, int]:
+    """Rank a version that is a CUDA version against the set's release; smaller is nearer.
+
+    The same X.Y first, then the newest below it, then the lowest above.
+    """
+    number = CudaVersion(major=version.major, minor=version.minor)
+    if number == release:
+        return (0, 0, 0)
+    if number < release:
+        return (1, -number.major, -number.minor)
+    return (2, number.major, number.minor)
+
+
+def virtual_key(value: str) -> tuple[Version, str]:
+    """Order the values of a virtual package (versions of one kind or another), newest last."""
+    return (Version(value), value)

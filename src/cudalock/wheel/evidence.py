@@ -1,0 +1,220 @@
+"""What a wheel is built for, as far as its page and its metadata tell (evidence of tier T0).
+
+An *observation* is one thing seen and where; a *variant* is the conclusion from all of them.
+Strongest first: Requires-Dist on a runtime library, the local version label, the index path, the
+suffix of the project's name. The last two are weak: they are shown, and never decide, except for
+projects that knowledge lists as bound to one CUDA runtime by their very name. Observations that
+disagree are kept and shown as disagreement; the strongest one decides.
+
+``unknown`` and ``none`` are different answers: a native wheel that nothing speaks of is unknown, a
+wheel of pure Python that nothing speaks of is built for no CUDA at all.
+"""
+
+import re
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import lru_cache
+from typing import Literal
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from cudalock.cuda import CudaVersion, LocalLabel, parse_local_label
+from cudalock.wheel.knowledge import Knowledge
+from cudalock.wheel.listing import ListedFile
+from cudalock.wheel.metadata import CoreMetadata
+
+__all__ = [
+    "Observation",
+    "Variant",
+    "conclude",
+    "label_of",
+    "marker_holds",
+    "observe_file",
+    "observe_metadata",
+]
+
+_NAME_SUFFIX = re.compile(r"-cu(?:da)?(1[0-9])(\d)?x?\Z")
+_FOLDER = re.compile(r"cu(1[0-9])(\d{1,2})\Z")
+Strength = Literal["requires-dist", "knowledge", "label", "path", "name"]
+_ORDER: tuple[Strength, ...] = ("requires-dist", "knowledge", "label", "path", "name")
+_WEAK: frozenset[Strength] = frozenset({"path", "name"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Observation:
+    """One thing seen: ``major`` (and ``cuda`` when the minor is known too) and where.
+
+    ``text`` is what was seen, ``source`` the place or the publication it rests on.
+    """
+
+    kind: Strength
+    text: str
+    source: str
+    major: int
+    cuda: CudaVersion | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Variant:
+    """The conclusion: what a wheel was built with and which runtime major it loads.
+
+    ``state`` is ``known``, ``none`` or ``unknown``; ``cuda`` is None when only the major is known.
+    ``partner`` is the release of the linked project that the label names (``2.9`` of
+    ``+cu130torch2.9``), ``evidence`` every observation strongest first.
+    """
+
+    state: Literal["known", "none", "unknown"]
+    cuda: CudaVersion | None = None
+    runtime: int | None = None
+    evidence: tuple[Observation, ...] = ()
+
+    @property
+    def decisive(self) -> Observation | None:
+        """The observation the conclusion rests on."""
+        return next((o for o in self.evidence if o.kind not in _WEAK), None)
+
+    @property
+    def disagreement(self) -> bool:
+        """Whether two observations that may decide name different CUDA releases or majors."""
+        strong = [o for o in self.evidence if o.kind not in _WEAK]
+        releases = {o.cuda for o in strong if o.cuda is not None}
+        return len({o.major for o in strong}) > 1 or len(releases) > 1
+
+
+@lru_cache(maxsize=65536)
+def label_of(local: str | None) -> LocalLabel:
+    """Return the parsed local version label (memoised: a page repeats a few labels)."""
+    return parse_local_label(local)
+
+
+def marker_holds(
+    requirement: Requirement, environment: Mapping[str, str], extra: str | None = None
+) -> bool:
+    """Whether the requirement applies to the environment when ``extra`` is asked for."""
+    if requirement.marker is None:
+        return extra is None
+    return requirement.marker.evaluate({**environment, "extra": extra or ""})
+
+
+def observe_file(file: ListedFile, knowledge: Knowledge) -> tuple[Observation, ...]:
+    """Observe what a listed file shows before any byte of it is read: free of cost."""
+    found: list[Observation] = []
+    wheel = file.wheel
+    label = label_of(wheel.version.local)
+    if label.cuda_major is not None:
+        text = f"label +{wheel.version.local}"
+        found.append(
+            Observation(
+                kind="label",
+                text=text,
+                source=wheel.filename,
+                major=label.cuda_major,
+                cuda=label.cuda,
+            )
+        )
+    library = knowledge.runtime_library(wheel.project, wheel.version)
+    if library is not None:
+        found.append(
+            Observation(
+                kind="knowledge",
+                text=f"{wheel.project} is a library of CUDA {library.major}",
+                source=library.source,
+                major=library.major,
+            )
+        )
+    found.extend(_weak_observations(file))
+    return tuple(found)
+
+
+def _weak_observations(file: ListedFile) -> list[Observation]:
+    found: list[Observation] = []
+    if file.folder is not None and (folder := _FOLDER.match(file.folder)):
+        cuda = CudaVersion(major=int(folder[1]), minor=int(folder[2]))
+        found.append(
+            Observation(
+                kind="path",
+                text=f"listed in {file.folder}",
+                source=file.index_url,
+                major=cuda.major,
+                cuda=cuda,
+            )
+        )
+    if suffix := _NAME_SUFFIX.search(file.wheel.project):
+        found.append(
+            Observation(
+                kind="name",
+                text=f"the name ends in {suffix[0]}",
+                source=file.wheel.filename,
+                major=int(suffix[1]),
+            )
+        )
+    return found
+
+
+def observe_metadata(
+    metadata: CoreMetadata, knowledge: Knowledge, environment: Mapping[str, str]
+) -> tuple[Observation, ...]:
+    """Observe the runtime libraries a wheel requires in the target's environment.
+
+    Requirements whose marker is false there say nothing: Windows wheels carry the Linux list.
+    """
+    found: list[Observation] = []
+    for requirement in metadata.requires_dist:
+        observation = _observe_requirement(requirement, metadata, knowledge)
+        if observation is not None and marker_holds(requirement, environment):
+            found.append(observation)
+    # A requirement that names the release outranks one that only names the major; one observation
+    # a release is enough to show.
+    found.sort(key=lambda o: (o.cuda is None, o.text))
+    first: dict[tuple[int, CudaVersion | None], Observation] = {}
+    for observation in found:
+        first.setdefault((observation.major, observation.cuda), observation)
+    return tuple(first.values())
+
+
+def _observe_requirement(
+    requirement: Requirement, metadata: CoreMetadata, knowledge: Knowledge
+) -> Observation | None:
+    project = canonicalize_name(requirement.name)
+    pinned = _pinned_release(requirement)
+    part = knowledge.toolkit_part(project)
+    numbered = knowledge.toolkit(project) is not None or (part is not None and not part.own_number)
+    library = next((r for r in knowledge.runtime_libraries if r.project == project), None)
+    if not (numbered and pinned) and library is None:
+        return None
+    cuda = pinned if numbered and pinned else None
+    if cuda is not None:
+        major = cuda.major
+    elif library is not None:
+        major = library.major
+    else:  # pragma: no cover - one of the two holds, by the test above
+        return None
+    return Observation(
+        kind="requires-dist",
+        text=f"Requires-Dist {requirement.name}{requirement.specifier}",
+        source=metadata.source,
+        major=major,
+        cuda=cuda,
+    )
+
+
+def _pinned_release(requirement: Requirement) -> CudaVersion | None:
+    """Return the X.Y an ``==`` clause pins."""
+    for clause in requirement.specifier:
+        if clause.operator == "==":
+            parts = clause.version.split(".")
+            if len(parts) >= 2 and parts[0].isdigit() and parts[1].isdigit():
+                return CudaVersion(major=int(parts[0]), minor=int(parts[1]))
+    return None
+
+
+def conclude(observations: tuple[Observation, ...], *, native: bool) -> Variant:
+    """Conclude a variant; ``native`` says that the wheel holds compiled code or may do so."""
+    evidence = tuple(sorted(observations, key=lambda o: _ORDER.index(o.kind)))
+    strong = [o for o in evidence if o.kind not in _WEAK]
+    if not strong:
+        return Variant(state="unknown" if native else "none", evidence=evidence)
+    runtime = strong[0].major
+    cuda = next((o.cuda for o in strong if o.cuda is not None and o.major == runtime), None)
+    return Variant(state="known", cuda=cuda, runtime=runtime, evidence=evidence)

@@ -1,0 +1,84 @@
+"""The file name of a wheel (binary distribution format, "File name convention").
+
+A file name arrives from a page or a URL, so lengths and the number of compressed tags are capped
+before anything is expanded: 300 x 300 tag parts in 13 KB would expand to 90,000 tags.
+"""
+
+import re
+from dataclasses import dataclass
+from functools import lru_cache
+
+from packaging.tags import Tag
+from packaging.version import Version
+
+from cudalock.errors import WheelError
+from cudalock.wheel.names import format_quoted, parse_project_name, parse_version
+
+__all__ = ["WheelFile", "parse_wheel_file"]
+
+_FILENAME_LIMIT = 255
+_TAG_PARTS_LIMIT = 32
+_BUILD = re.compile(r"(\d{1,18})([A-Za-z0-9_.]*)\Z", re.ASCII)
+_TAG = re.compile(r"[A-Za-z0-9_.+]+\Z", re.ASCII)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class WheelFile:
+    """What a wheel's file name says; equal names are equal values.
+
+    ``project`` is normalised, ``version`` carries the local version label, ``build`` orders builds
+    of one version (``()`` when there is none), ``tags`` is the expanded compressed tag set.
+    """
+
+    filename: str
+    project: str
+    version: Version
+    build: tuple[int, str] | tuple[()]
+    tags: frozenset[Tag]
+
+    @property
+    def any_platform(self) -> bool:
+        """Whether every tag of the wheel is of platform ``any``."""
+        return all(tag.platform == "any" for tag in self.tags)
+
+    def __str__(self) -> str:
+        return self.filename
+
+
+@lru_cache(maxsize=65536)
+def _parse_tags(interpreter: str, abi: str, platform: str) -> frozenset[Tag]:
+    parts = [interpreter.split("."), abi.split("."), platform.split(".")]
+    if any(len(part) > _TAG_PARTS_LIMIT for part in parts):
+        raise WheelError(f"expected at most {_TAG_PARTS_LIMIT} tags in a compressed tag set")
+    if not all(_TAG.match(text) for part in parts for text in part):
+        raise WheelError("expected wheel tags of letters, digits, `_` and `.`")
+    return frozenset(Tag(i, a, p) for i in parts[0] for a in parts[1] for p in parts[2])
+
+
+@lru_cache(maxsize=65536)
+def parse_wheel_file(filename: str) -> WheelFile:
+    """Parse a decoded file name (``+``, not ``%2B``); raise `WheelError` for anything else."""
+    if len(filename) > _FILENAME_LIMIT:
+        raise WheelError(f"expected a wheel's file name, found {len(filename)} characters")
+    if not filename.endswith(".whl"):
+        raise WheelError(f"expected a wheel's file name, found {format_quoted(filename)}")
+    parts = filename[:-4].split("-")
+    if len(parts) not in (5, 6):
+        raise WheelError(
+            f"expected name-version[-build]-python-abi-platform.whl, found {format_quoted(filename)}"
+        )
+    build: tuple[int, str] | tuple[()] = ()
+    if len(parts) == 6:
+        match = _BUILD.match(parts[2])
+        if match is None:
+            raise WheelError(
+                f"expected a build tag that begins with a digit in {format_quoted(filename)}"
+            )
+        build = (int(match[1]), match[2])
+    return WheelFile(
+        filename=filename,
+        project=parse_project_name(parts[0]),
+        version=parse_version(parts[1].replace("_", "-")),
+        build=build,
+        tags=_parse_tags(parts[-3], parts[-2], parts[-1]),
+    )

@@ -1,0 +1,285 @@
+"""What metadata fails to say about projects: the values `index/` reads from `indices/knowledge/`.
+
+Every entry has the source it rests on and a date, so that an explanation can name it. The code
+knows no project's name; it knows these kinds:
+
+``family``           projects whose public versions must be equal in one set
+``train``            projects released together under versions of their own: one index for all
+``pairing``          a release of an extension binds the minor release of the project it links
+``needs-pairing``    a release of this project without a pairing (or a pin of its own) is unknown
+``rename``           a project that goes on under another name
+``tested-set``       what one release of a project pins: a source of remedies and of tie-breaks
+``metadata``         Requires-Dist of wheels whose METADATA cannot be had
+``toolkit``          the project whose releases pin the parts of one CUDA toolkit
+``toolkit-part``     a part of the CUDA toolkit, and whether its number is the toolkit's
+``runtime-library``  a library bound to one CUDA major by its very name
+``cuda-number``      a project whose version is a CUDA version
+``placeholder``      releases that hold nothing and are never a candidate
+``compiles``         a project that compiles device code on the machine
+``cuda-project``     a project that is built for CUDA though nothing in its name or label says so
+"""
+
+from dataclasses import dataclass, field
+from functools import cached_property
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+__all__ = [
+    "CudaNumber",
+    "Family",
+    "Knowledge",
+    "Pairing",
+    "Placeholder",
+    "ProjectMark",
+    "Rename",
+    "RuntimeLibrary",
+    "StandInMetadata",
+    "TestedSet",
+    "Toolkit",
+    "ToolkitPart",
+    "Train",
+]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Family:
+    """``projects`` must share one public version (local labels aside) within a set."""
+
+    name: str
+    projects: tuple[str, ...]
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Train:
+    """``projects`` are released together, each under its own version, and come from one index."""
+
+    name: str
+    projects: tuple[str, ...]
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Pairing:
+    """Releases ``versions`` of ``project`` were built with minor ``minor`` (``2.9``) of ``partner``.
+
+    A pre-release of that minor is before it and does not count.
+    """
+
+    project: str
+    versions: SpecifierSet
+    partner: str
+    minor: str
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Rename:
+    """``project`` goes on as ``successor`` from ``since`` on."""
+
+    project: str
+    successor: str
+    since: Version
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TestedSet:
+    """The exact versions that release ``version`` of ``project`` pins beside it."""
+
+    project: str
+    version: Version
+    pins: tuple[tuple[str, Version], ...]
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class StandInMetadata:
+    """Requires-Dist of releases ``versions`` whose METADATA cannot be had."""
+
+    project: str
+    versions: SpecifierSet
+    requires_dist: tuple[Requirement, ...]
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Toolkit:
+    """The metapackage ``project`` pins the parts of the toolkit of its own X.Y."""
+
+    project: str
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ToolkitPart:
+    """A part of the toolkit; ``own_number`` when its version is not a CUDA version."""
+
+    project: str
+    own_number: bool
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RuntimeLibrary:
+    """Releases ``versions`` of ``project`` serve one CUDA runtime major."""
+
+    project: str
+    major: int
+    versions: SpecifierSet = field(default_factory=SpecifierSet)
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CudaNumber:
+    """The version of ``project`` is a CUDA version: X.Y of it is the release it is for."""
+
+    project: str
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Placeholder:
+    """Releases ``versions`` of ``project`` (``*`` for every project) hold nothing."""
+
+    project: str
+    versions: SpecifierSet
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectMark:
+    """A fact about a whole project: ``kind`` is needs-pairing, compiles or cuda-project."""
+
+    kind: str
+    project: str
+    value: str
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, kw_only=True)
+class Knowledge:
+    """All knowledge entries, with the look-ups the other rooms use. Empty by default.
+
+    Look-ups are by normalised project name and cost one dictionary access.
+    """
+
+    families: tuple[Family, ...] = ()
+    trains: tuple[Train, ...] = ()
+    pairings: tuple[Pairing, ...] = ()
+    renames: tuple[Rename, ...] = ()
+    tested_sets: tuple[TestedSet, ...] = ()
+    stand_ins: tuple[StandInMetadata, ...] = ()
+    toolkits: tuple[Toolkit, ...] = ()
+    toolkit_parts: tuple[ToolkitPart, ...] = ()
+    runtime_libraries: tuple[RuntimeLibrary, ...] = ()
+    cuda_numbers: tuple[CudaNumber, ...] = ()
+    placeholders: tuple[Placeholder, ...] = ()
+    marks: tuple[ProjectMark, ...] = ()
+
+    @cached_property
+    def _families(self) -> dict[str, Family]:
+        return {project: family for family in self.families for project in family.projects}
+
+    @cached_property
+    def _pairings(self) -> dict[str, list[Pairing]]:
+        found: dict[str, list[Pairing]] = {}
+        for pairing in self.pairings:
+            found.setdefault(pairing.project, []).append(pairing)
+        return found
+
+    @cached_property
+    def partners(self) -> frozenset[str]:
+        """The projects that pairings bind others to."""
+        return frozenset(pairing.partner for pairing in self.pairings)
+
+    @cached_property
+    def _parts(self) -> dict[str, ToolkitPart]:
+        return {part.project: part for part in self.toolkit_parts}
+
+    @cached_property
+    def _marks(self) -> dict[tuple[str, str], ProjectMark]:
+        return {(mark.kind, mark.project): mark for mark in self.marks}
+
+    def family(self, project: str) -> Family | None:
+        """Return the family a project belongs to."""
+        return self._families.get(project)
+
+    @cached_property
+    def _siblings(self) -> dict[str, list[str]]:
+        found: dict[str, list[str]] = {}
+        groups: tuple[Family | Train, ...] = (*self.families, *self.trains)
+        for group in groups:
+            for project in group.projects:
+                found.setdefault(project, []).extend(p for p in group.projects if p != project)
+        return found
+
+    def siblings(self, project: str) -> tuple[str, ...]:
+        """Return the other projects of its family and its train: they come from one index."""
+        return tuple(self._siblings.get(project, ()))
+
+    def pairing(self, project: str, version: Version) -> Pairing | None:
+        """Return the pairing of one release, read without its local label."""
+        public = Version(version.public)
+        for pairing in self._pairings.get(project, ()):
+            if pairing.versions.contains(public, prereleases=True):
+                return pairing
+        return None
+
+    def mark(self, kind: str, project: str) -> ProjectMark | None:
+        """Return the mark ``kind`` of a project."""
+        return self._marks.get((kind, project))
+
+    def rename(self, project: str) -> Rename | None:
+        """Return where a project went on."""
+        return next((r for r in self.renames if r.project == project), None)
+
+    def stand_in(self, project: str, version: Version) -> StandInMetadata | None:
+        """Return the entry that stands in for the METADATA of one release."""
+        public = Version(version.public)
+        for entry in self.stand_ins:
+            if entry.project == project and entry.versions.contains(public, prereleases=True):
+                return entry
+        return None
+
+    def toolkit(self, project: str) -> Toolkit | None:
+        """Return the toolkit entry when ``project`` is a toolkit metapackage."""
+        return next((t for t in self.toolkits if t.project == project), None)
+
+    def toolkit_part(self, project: str) -> ToolkitPart | None:
+        """Return the toolkit-part entry of a project."""
+        return self._parts.get(project)
+
+    def runtime_library(self, project: str, version: Version) -> RuntimeLibrary | None:
+        """Return the entry that binds this release to one CUDA runtime major."""
+        for entry in self.runtime_libraries:
+            if entry.project == project and entry.versions.contains(version, prereleases=True):
+                return entry
+        return None
+
+    def cuda_number(self, project: str) -> CudaNumber | None:
+        """Return the entry when the project's version is a CUDA version."""
+        return next((entry for entry in self.cuda_numbers if entry.project == project), None)
+
+    def placeholder(self, project: str, version: Version) -> Placeholder | None:
+        """Return the entry that says this release holds nothing."""
+        for entry in self.placeholders:
+            if entry.project in (project, "*") and entry.versions.contains(
+                version, prereleases=True
+            ):
+                return entry
+        return None
