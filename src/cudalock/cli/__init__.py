@@ -1,0 +1,1 @@
+"""The command line: arguments, printing, environment variables, exit codes. Only here is printed."""

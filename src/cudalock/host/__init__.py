@@ -1,0 +1,36 @@
+"""The machine a lock is made for: given by a person, named by a project, or the one we run on.
+
+`Target` is the value that every other room takes. `detect` and `detect_interpreter` alone ask the
+machine; everything else here is pure. What runs on which GPU and driver is `cuda`'s business.
+"""
+
+from cudalock.host.detect import detect, detect_interpreter
+from cudalock.host.detection import Detection, Gpu, SourceAnswer
+from cudalock.host.interpreter import Interpreter
+from cudalock.host.options import NamedTarget, TargetOptions
+from cudalock.host.precedence import make_target, needs_detection
+from cudalock.host.target import (
+    Origin,
+    Target,
+    TargetWarning,
+    marker_environment,
+    supported_tags,
+)
+
+__all__ = [
+    "Detection",
+    "Gpu",
+    "Interpreter",
+    "NamedTarget",
+    "Origin",
+    "SourceAnswer",
+    "Target",
+    "TargetOptions",
+    "TargetWarning",
+    "detect",
+    "detect_interpreter",
+    "make_target",
+    "marker_environment",
+    "needs_detection",
+    "supported_tags",
+]

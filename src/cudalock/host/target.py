@@ -1,0 +1,137 @@
+"""The machine that is locked for, and what it means for markers and wheel tags.
+
+Specifications: dependency specifiers (environment markers), platform compatibility tags. A
+`Target` is a value and asks nothing of the machine it is on: the same target gives the same
+markers and tags on every host. `precedence` makes one from what a person said.
+"""
+
+from dataclasses import dataclass, field
+from functools import lru_cache
+
+from packaging.tags import Tag, compatible_tags, cpython_tags
+
+from cudalock.cuda import ComputeCapability, CudaVersion, DriverVersion
+from cudalock.host.options import CudaCompat
+from cudalock.host.platforms import parse_platform
+
+__all__ = ["Origin", "Target", "TargetWarning", "marker_environment", "supported_tags"]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Origin:
+    """Where the value of one field came from: a flag, a variable, a key, a source on the host."""
+
+    field: str
+    text: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class TargetWarning:
+    """Something about a target that its owner should know; ``str`` is the message."""
+
+    code: str
+    message: str
+
+    def __str__(self) -> str:
+        return self.message
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Target:
+    """A machine: Python, platform, driver, GPUs, and the CUDA that a set may be built for.
+
+    ``python`` is ``3.12`` or ``3.12.4``; ``platform`` the most demanding wheel tag it accepts;
+    ``driver_cuda`` the newest CUDA its driver supports; ``cuda`` the newest release that the set
+    may be built for, or ``None`` with ``cuda_any`` or ``cpu``. An empty ``capabilities`` is
+    unknown. ``origins`` and ``warnings`` tell how it was made and take no part in comparison.
+    """
+
+    python: str
+    platform: str
+    implementation: str = "cpython"
+    free_threaded: bool = False
+    driver: DriverVersion | None = None
+    driver_cuda: CudaVersion | None = None
+    cuda: CudaVersion | None = None
+    cuda_any: bool = False
+    cuda_compat: CudaCompat = "strict"
+    capabilities: tuple[ComputeCapability, ...] = ()
+    tegra: bool = False
+    cpu: bool = False
+    name: str | None = None
+    origins: tuple[Origin, ...] = field(default=(), compare=False)
+    warnings: tuple[TargetWarning, ...] = field(default=(), compare=False)
+
+    @property
+    def python_minor(self) -> str:
+        """``3.12``, whatever the patch release."""
+        major, minor = self.python.split(".")[:2]
+        return f"{major}.{minor}"
+
+    @property
+    def is_linux(self) -> bool:
+        """Whether it runs Linux; the other system is Windows, whose drivers count otherwise."""
+        return self.platform != "win_amd64"
+
+    @property
+    def machine(self) -> str:
+        """``x86_64`` or ``aarch64``."""
+        return parse_platform(self.platform).machine
+
+    @property
+    def cuda_above_driver(self) -> bool:
+        """Whether the release asked for is newer than the driver's, in its major or another."""
+        return None not in (self.cuda, self.driver_cuda) and self.cuda > self.driver_cuda  # type: ignore[operator]  # neither is None.
+
+    @property
+    def cuda_major_above_driver(self) -> bool:
+        """Whether the release asked for is of a major that the driver does not run."""
+        if self.cuda is None or self.driver_cuda is None:
+            return False
+        return self.cuda.major > self.driver_cuda.major
+
+    def origin(self, field_name: str) -> str | None:
+        """Where the field's value came from, or ``None`` for one that nobody set."""
+        return next((o.text for o in self.origins if o.field == field_name), None)
+
+
+def marker_environment(target: Target) -> dict[str, str]:
+    """Give the values of the environment markers on ``target``.
+
+    A target that gives only ``3.12`` has ``python_full_version`` 3.12.0, as
+    ``uv pip compile --python-version 3.12`` has. The release and version of the operating system
+    are unknown and empty.
+    """
+    platform = parse_platform(target.platform)
+    full = target.python if target.python.count(".") > 1 else f"{target.python}.0"
+    return {
+        "implementation_name": target.implementation,
+        "implementation_version": full,
+        "os_name": "posix" if platform.is_linux else "nt",
+        "platform_machine": platform.machine if platform.is_linux else "AMD64",
+        "platform_python_implementation": "CPython",
+        "platform_release": "",
+        "platform_system": "Linux" if platform.is_linux else "Windows",
+        "platform_version": "",
+        "python_full_version": full,
+        "python_version": target.python_minor,
+        "sys_platform": "linux" if platform.is_linux else "win32",
+    }
+
+
+def supported_tags(target: Target) -> tuple[Tag, ...]:
+    """List the wheel tags ``target`` accepts, best first; about 1,200 on Linux, made once."""
+    return _supported_tags(target.python_minor, target.free_threaded, target.platform)
+
+
+@lru_cache(maxsize=32)
+def _supported_tags(python_minor: str, free_threaded: bool, platform: str) -> tuple[Tag, ...]:
+    major, minor = python_minor.split(".")
+    version = (int(major), int(minor))
+    interpreter = f"cp{major}{minor}"
+    abi = f"{interpreter}t" if free_threaded else interpreter
+    platforms = parse_platform(platform).tags
+    return (
+        *cpython_tags(version, abis=[abi], platforms=platforms),
+        *compatible_tags(version, interpreter=interpreter, platforms=platforms),
+    )

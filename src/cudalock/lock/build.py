@@ -1,0 +1,180 @@
+"""A lock made from a resolution: one wheel a package, with the evidence it was chosen by.
+
+What each wheel is built for, and who says so, goes to ``[packages.tool.cudalock]`` under the
+wheel's file name; the target and what was asked go to ``[tool.cudalock]``. Every hash says whether
+the index claimed it or cudalock computed it from the bytes. Nothing of the host is recorded beyond
+what the target says was detected.
+"""
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from typing import ClassVar
+
+from cudalock.errors import LockError
+from cudalock.host import Target, marker_environment
+from cudalock.lock.model import Lock, LockedPackage, LockedWheel, TomlValue
+from cudalock.resolver.resolution import Resolution, ResolvedPackage
+from cudalock.wheel.listing import ListedFile
+
+__all__ = ["HashesNeededError", "build_lock", "describe_variant", "hashes_needed"]
+
+
+class HashesNeededError(LockError):
+    """Wheels of the set whose sha256 the index does not settle: none is listed, or several are."""
+
+    code: ClassVar[str] = "missing-hash"
+
+    def __init__(self, files: tuple[ListedFile, ...]) -> None:
+        """Take the files; the message says for each what was found, and the cost of computing."""
+        lines = [f"{file.filename}: {_found(file)} ({file.url})" for file in files]
+        super().__init__(
+            "expected one sha256 for each wheel of the lock; computing them takes "
+            f"{_cost(files)}:\n  " + "\n  ".join(lines),
+            flag="--hash-missing download",
+        )
+        self.files = files
+
+
+def _found(file: ListedFile) -> str:
+    count = len(file.sha256)
+    return "the index lists none" if not count else f"the index lists {count} for this address"
+
+
+def _cost(files: tuple[ListedFile, ...]) -> str:
+    what = "a download of one wheel" if len(files) == 1 else f"a download of {len(files)} wheels"
+    known = [file.size for file in files if file.size is not None]
+    if len(known) < len(files):
+        return f"{what}, whose size the index does not say"
+    return f"{what}, {sum(known) / 1e6:.1f} MB"
+
+
+def hashes_needed(resolution: Resolution) -> tuple[ListedFile, ...]:
+    """Return the files for which the index lists no sha256, or several."""
+    return tuple(p.file for p in resolution.packages if len(p.file.sha256) != 1)
+
+
+def build_lock(
+    resolution: Resolution,
+    *,
+    requirements: Iterable[str],
+    computed: Mapping[str, str] | None = None,
+) -> Lock:
+    """Build the lock of a resolution.
+
+    ``requirements`` is what was asked, for the record. ``computed`` gives the sha256 by URL of
+    wheels that were downloaded to be hashed. Raises `HashesNeededError` with all the
+    wheels whose hash is not settled.
+    """
+    computed = computed or {}
+    needed = tuple(f for f in hashes_needed(resolution) if f.url not in computed)
+    if needed:
+        raise HashesNeededError(needed)
+    versions = {package.project: str(package.version) for package in resolution.packages}
+    return Lock(
+        created_by="cudalock",
+        requires_python=f"=={resolution.target.python_minor}.*",
+        environments=(_environment(resolution.target),),
+        packages=tuple(
+            _locked(package, versions, computed.get(package.file.url))
+            for package in resolution.packages
+        ),
+        tool=_tool(resolution, requirements),
+    )
+
+
+def _environment(target: Target) -> str:
+    environment = marker_environment(target)
+    names = ("implementation_name", "platform_machine", "sys_platform")
+    clauses = [f"{name} == '{environment[name]}'" for name in names]
+    return " and ".join([*clauses, f"python_version == '{environment['python_version']}'"])
+
+
+def _locked(
+    package: ResolvedPackage, versions: Mapping[str, str], computed: str | None
+) -> LockedPackage:
+    file = package.file
+    python = package.metadata.requires_python
+    sha256 = computed if computed is not None else file.sha256[0]
+    evidence = {
+        **describe_variant(package),
+        "hash": "computed" if computed is not None else "claimed",
+    }
+    return LockedPackage(
+        name=package.project,
+        version=str(package.version),
+        requires_python=str(python) if python is not None else file.requires_python,
+        dependencies=tuple(
+            (name, versions[name]) for name in package.dependencies if name in versions
+        ),
+        index=file.index_url if file.index_url.startswith("http") else None,
+        wheels=(
+            LockedWheel(
+                name=file.filename,
+                url=file.url,
+                upload_time=_time(file.upload_time),
+                size=file.size,
+                hashes={"sha256": sha256},
+            ),
+        ),
+        tool={file.filename: evidence},
+    )
+
+
+def _time(text: str | None) -> datetime | None:
+    """Read an upload time (PEP 700); one that cannot be read is left out of the lock."""
+    if text is None:
+        return None
+    try:
+        time = datetime.fromisoformat(text)
+    except ValueError:
+        return None
+    return time.astimezone(UTC) if time.tzinfo is not None else None
+
+
+def describe_variant(package: ResolvedPackage) -> dict[str, TomlValue]:
+    """Describe what a wheel is built for, and by which evidence, as plain data."""
+    variant = package.variant
+    described: dict[str, TomlValue] = {"built-for": variant.state}
+    if variant.cuda is not None:
+        described["cuda"] = str(variant.cuda)
+    if variant.runtime is not None:
+        described["runtime"] = variant.runtime
+    if variant.evidence:
+        described["evidence"] = [f"{o.text} ({o.source})" for o in variant.evidence]
+    if package.metadata.assumed:
+        described["metadata-assumed"] = package.metadata.source
+    return described
+
+
+def _tool(resolution: Resolution, requirements: Iterable[str]) -> dict[str, TomlValue]:
+    target = resolution.target
+    described: dict[str, TomlValue] = {"python": target.python, "platform": target.platform}
+    if target.name is not None:
+        described["name"] = target.name
+    if target.free_threaded:
+        described["free-threaded"] = True
+    if target.cpu:
+        described["cpu"] = True
+    if target.cuda is not None:
+        described["cuda"] = str(target.cuda)
+        described["cuda-compat"] = target.cuda_compat
+    if target.driver is not None:
+        described["driver"] = str(target.driver)
+    if target.driver_cuda is not None:
+        described["driver-cuda"] = str(target.driver_cuda)
+    if target.capabilities:
+        described["sm"] = [str(capability) for capability in target.capabilities]
+    detected = sorted(o.field for o in target.origins if o.text.startswith("detected"))
+    if detected:
+        described["detected"] = detected
+    tool: dict[str, TomlValue] = {
+        "requirements": sorted(requirements),
+        "target": described,
+    }
+    if resolution.driver is not None:
+        tool["needs-driver"] = str(resolution.driver)
+    if resolution.toolkit is not None:
+        tool["toolkit"] = str(resolution.toolkit)
+    if resolution.warnings:
+        tool["warnings"] = sorted({warning.code for warning in resolution.warnings})
+    return tool
