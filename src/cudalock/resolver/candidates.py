@@ -5,7 +5,7 @@ rejection is a fact like any other, so that "no" can say how many wheels were ru
 """
 
 from collections.abc import Mapping
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
@@ -86,6 +86,7 @@ _REASONS = {
     "rocm": "ROCm",
     "xpu": "XPU",
     "musa": "MUSA",
+    "hash": "of another hash than was asked for",
     "yanked": "yanked",
     "placeholder": "a placeholder",
     "pre-release": "a pre-release",
@@ -125,16 +126,21 @@ def build_options(
     pins: Pins,
     knowledge: Knowledge,
     cuda_project: bool,
+    sha256: frozenset[str] = frozenset(),
 ) -> ProjectOptions:
-    """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for."""
+    """Sort out a listing; with ``sha256``, only wheels of one of these hashes are candidates. Costs about 10 us a wheel; no metadata is asked for."""
     project = listing.project
     kept: list[tuple[tuple[object, ...], Candidate]] = []
     ruled_out: dict[tuple[Version, str], int] = {}
     pythons = frozenset((tag.interpreter, tag.abi) for tag in tag_ranks)
-    for file in listing.files:
+    for listed in listing.files:
+        file = _settled(listed, sha256)
         rank = min((tag_ranks[t] for t in file.wheel.tags if t in tag_ranks), default=None)
+        reason: str | None
         if rank is None:
-            reason: str | None = _tag_rejection(file, pythons)
+            reason = _tag_rejection(file, pythons)
+        elif sha256 and not sha256.intersection(file.sha256):
+            reason = "hash"
         else:
             reason = _rejection(file, target, python, knowledge)
         if reason is not None or rank is None:
@@ -171,20 +177,29 @@ def build_options(
     )
 
 
+def _settled(file: ListedFile, sha256: frozenset[str]) -> ListedFile:
+    """Keep of several claimed hashes the one that was asked for."""
+    asked = tuple(claimed for claimed in file.sha256 if claimed in sha256)
+    return replace(file, sha256=asked) if len(file.sha256) > 1 and asked else file
+
+
 def make_candidate(
-    file: ListedFile, *, pins: Pins, knowledge: Knowledge, direct: bool = False
+    file: ListedFile, *, pins: Pins, knowledge: Knowledge, address: str | None = None
 ) -> Candidate:
-    """Make a candidate of a listed file, with what its page tells about CUDA."""
+    """Make a candidate of a listed file, with what its page tells about CUDA.
+
+    ``address`` is the URL a requirement asks for it by, as it was written.
+    """
     native = not file.wheel.any_platform
     variant = conclude(observe_file(file, knowledge), native=native)
     return Candidate(
         project=file.wheel.project,
-        url=file.url,
+        url=address or file.url,
         file=file,
         variant=variant,
         violations=tuple(variant_violations(file.wheel.project, variant, pins)),
         last_resort=last_resort(variant, pins.target),
-        direct=direct,
+        direct=address is not None,
     )
 
 

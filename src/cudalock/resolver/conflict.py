@@ -12,6 +12,7 @@ from typing import ClassVar
 from packaging.version import Version
 
 from cudalock.errors import ResolutionError, ResolutionStoppedError
+from cudalock.host import Target
 from cudalock.resolver.candidates import ProjectOptions
 from cudalock.resolver.exhaustive import Refusal, search_facts
 from cudalock.resolver.facts import Fact, FactKind
@@ -58,14 +59,18 @@ class Conflict:
 
 
 class NoSolutionError(ResolutionError):
-    """Proved: no set of wheels satisfies what was asked for. Carries the `Conflict`."""
+    """Proved: no set of wheels satisfies what was asked for on ``target``.
+
+    Carries the `Conflict`.
+    """
 
     code: ClassVar[str] = "no-solution"
     exit_code: ClassVar[int] = 1
 
-    def __init__(self, conflict: Conflict) -> None:
+    def __init__(self, conflict: Conflict, target: Target) -> None:
         super().__init__("no set of wheels satisfies these requirements on this target")
         self.conflict = conflict
+        self.target = target
 
 
 def make_conflict(world: World, refusal: Refusal) -> Conflict:
@@ -207,6 +212,8 @@ def summarise(world: World, project: str) -> ProjectSummary:
     options = world.options(project, nightly=world.opens_nightly(project))
     counts: dict[str, int] = {}
     for ghost in options.ghosts:
+        if ghost.fact.kind is FactKind.INCOMPLETE:
+            continue
         counts[ghost.fact.detail] = counts.get(ghost.fact.detail, 0) + ghost.count
     for candidate in options.candidates:
         reason = _reason(world, options, candidate.url)

@@ -223,7 +223,7 @@ def knowledge_demands(project: str, version: Version, knowledge: Knowledge) -> l
 
 
 def toolkit_demand(
-    project: str, releases: Iterable[CudaVersion], pins: Pins, source: str
+    project: str, releases: Iterable[CudaVersion], source: str, pins: Pins
 ) -> Demand | Violation | None:
     """Bind a toolkit part to the releases it belongs to; under ``minor`` that is left open."""
     target = pins.target

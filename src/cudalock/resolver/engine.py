@@ -144,11 +144,11 @@ class _Provider(AbstractProvider[_Need, _Pick, str]):
         del resolutions, candidates, information, backtrack_causes
         project = identifier.partition("[")[0]
         if identifier.startswith("<"):
-            group = 3
+            group = 1
         elif self._world.knowledge.toolkit_part(project) is not None:
             group = 2
         elif self._world.knowledge.cuda_number(project) is not None:
-            group = 1
+            group = 3
         else:
             group = 0
         return (group, self._depth.get(identifier, 0), identifier)

@@ -14,10 +14,15 @@ __all__ = ["Edge", "Request", "Requested", "exact_pin", "format_requirement", "m
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Requested:
-    """A requirement (or constraint, or override) and where it was written."""
+    """A requirement (or constraint, or override) and where it was written.
+
+    With ``sha256`` only wheels of one of these hashes are taken, as `--hash` in a requirements
+    file asks.
+    """
 
     requirement: Requirement
     where: str
+    sha256: frozenset[str] = frozenset()
 
     @property
     def project(self) -> str:

@@ -68,7 +68,7 @@ def solve(world: World, progress: Progress | None = None) -> Solution:
         answer = prove(world)
         match answer:
             case Refusal():
-                raise NoSolutionError(make_conflict(world, answer))
+                raise NoSolutionError(make_conflict(world, answer), world.target)
             case Witness():
                 # resolvelib can call a solvable world impossible (sarugaku/resolvelib#206).
                 solution = _from_witness(world, answer)

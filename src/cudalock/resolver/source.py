@@ -19,9 +19,7 @@ class Source(Protocol):
     An answer must not change within one resolve: the resolver may ask again and expects the same.
     """
 
-    def listing(
-        self, project: str, *, admitted: SpecifierSet, nightly: bool = False
-    ) -> ProjectListing:
+    def listing(self, project: str, *, admitted: SpecifierSet, nightly: bool) -> ProjectListing:
         """Return the wheels of a project; ``nightly`` adds the publisher's nightly folders.
 
         ``admitted`` is what the user's requirements admit; only indices with one folder a version
@@ -37,7 +35,7 @@ class Source(Protocol):
         """
         ...
 
-    def direct(self, project: str, url: str) -> ListedFile:
+    def direct(self, project: str, url: str, sha256: str | None) -> ListedFile:
         """Return the wheel behind a URL requirement; raises `WheelError` when its name lies."""
         ...
 
@@ -72,9 +70,7 @@ class MemorySource:
                 ),
             )
 
-    def listing(
-        self, project: str, *, admitted: SpecifierSet, nightly: bool = False
-    ) -> ProjectListing:
+    def listing(self, project: str, *, admitted: SpecifierSet, nightly: bool) -> ProjectListing:
         """Return the wheels given for the project; a project without any is absent."""
         del admitted
         listing = self._listings.get(project)
@@ -97,7 +93,7 @@ class MemorySource:
         """Return the metadata given with the file or by its name."""
         return file.metadata or self._metadata.get(file.filename)
 
-    def direct(self, project: str, url: str) -> ListedFile:
+    def direct(self, project: str, url: str, sha256: str | None) -> ListedFile:
         """Return the wheel given under this URL, or one made from the URL's last part."""
         for listing in self._listings.values():
             for file in listing.files:
@@ -106,4 +102,5 @@ class MemorySource:
         wheel = parse_wheel_file(url.rpartition("/")[2])
         if wheel.project != project:
             raise WheelError(f"expected a wheel of {project}, found {wheel.filename}", where=url)
-        return ListedFile(wheel=wheel, url=url, index="direct", index_url=url)
+        hashes = () if sha256 is None else (sha256,)
+        return ListedFile(wheel=wheel, url=url, index="direct", index_url=url, sha256=hashes)

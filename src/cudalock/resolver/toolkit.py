@@ -65,7 +65,7 @@ class ToolkitReleases:
     def _read_pins(self) -> _Pins:
         pins: _Pins = {}
         for toolkit in self._knowledge.toolkits:
-            listing = self._source.listing(toolkit.project, admitted=SpecifierSet())
+            listing = self._source.listing(toolkit.project, admitted=SpecifierSet(), nightly=False)
             files = self._one_a_release(listing.files)
             if self._executor is not None:
                 # Started ahead and not waited for: this may itself be a task of the executor. An
@@ -77,6 +77,8 @@ class ToolkitReleases:
                 version = file.wheel.version
                 release = CudaVersion(major=version.major, minor=version.minor)
                 for requirement in metadata.requires_dist if metadata is not None else ():
+                    if not _pins(requirement.specifier):
+                        continue
                     entry = (requirement.specifier, release, f"{toolkit.project} {version}")
                     pins.setdefault(canonicalize_name(requirement.name), []).append(entry)
         return pins
@@ -90,3 +92,8 @@ class ToolkitReleases:
             if version.major == major and file.yanked is False:
                 found.setdefault(version, file)
         return [found[version] for version in sorted(found)]
+
+
+def _pins(specifier: SpecifierSet) -> bool:
+    """Whether a toolkit's requirement pins a part: a range (``>=13.0.88,<14``) says no release."""
+    return any(clause.operator == "==" for clause in specifier)

@@ -44,6 +44,7 @@ from cudalock.wheel.evidence import (
     marker_holds,
     observe_file,
     observe_metadata,
+    observe_part,
 )
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
@@ -99,6 +100,11 @@ class World:
         self._python = Version(self.environment["python_full_version"])
         self._overrides = {entry.project: entry for entry in request.overrides}
         self._admitted = _admitted(request)
+        self._hashes: dict[str, frozenset[str]] = {}
+        for entry in request.requirements:
+            if entry.sha256:
+                known = self._hashes.get(entry.project, frozenset())
+                self._hashes[entry.project] = known | entry.sha256
         self._constraints: dict[str, list[tuple[Fact, SpecifierSet]]] = {}
         for entry in request.constraints:
             if marker_holds(entry.requirement, self.environment):
@@ -176,20 +182,22 @@ class World:
                 pins=self.pins,
                 knowledge=self.knowledge,
                 cuda_project=self.is_cuda_project(project),
+                sha256=self._hashes.get(project, frozenset()),
             )
 
         return self._options.get((project, nightly), build)
 
     def direct(self, project: str, url: str) -> Candidate:
         """Return the candidate behind a URL requirement."""
-        file = self._source.direct(project, url)
+        hashes = sorted(self._hashes.get(project, ()))
+        file = self._source.direct(project, url, hashes[0] if len(hashes) == 1 else None)
         if not any(tag in self._tag_ranks for tag in file.wheel.tags):
             raise WheelError(
                 f"expected a wheel for {self.target.platform} and Python {self.target.python}, "
                 f"found {file.filename}",
                 where=url,
             )
-        return make_candidate(file, pins=self.pins, knowledge=self.knowledge, direct=True)
+        return make_candidate(file, pins=self.pins, knowledge=self.knowledge, address=url)
 
     def is_cuda_project(self, project: str) -> bool:
         """Whether a definition or knowledge names the project as one built for CUDA."""
@@ -234,14 +242,19 @@ class World:
         variant = conclude(observations, native=native)
         violations = variant_violations(project, variant, self.pins)
         demands = knowledge_demands(project, version, self.knowledge)
-        demand = self._toolkit_demand(project, version)
-        if isinstance(demand, Violation):
-            violations.append(demand)
-        elif demand is not None:
-            demands.append(demand)
+        part = self._toolkit.releases_of(project, version)
+        if part is not None:
+            # What the toolkit says of its parts is shown like any evidence, and binds them to the
+            # set's release; what a part can serve follows from the wheels that load it.
+            demand = toolkit_demand(project, *part, self.pins)
+            if isinstance(demand, Violation):
+                violations.append(demand)
+            elif demand is not None:
+                demands.append(demand)
+            observations += (observe_part(project, *part, self.target.cuda),)
         return Details(
             metadata=metadata,
-            variant=variant,
+            variant=conclude(observations, native=native),
             violations=tuple(violations),
             demands=tuple(demands),
             last_resort=last_resort(variant, self.target),
@@ -275,13 +288,6 @@ class World:
             and edge.admits(version)
             for edge in self.roots
         )
-
-    def _toolkit_demand(self, project: str, version: Version) -> Demand | Violation | None:
-        found = self._toolkit.releases_of(project, version)
-        if found is None:
-            return None
-        releases, source = found
-        return toolkit_demand(project, releases, self.pins, source)
 
     def edges(self, candidate: Candidate, extra: str | None = None) -> tuple[Edge, ...]:
         """Return the edges of a usable candidate: its own, or those one extra adds."""

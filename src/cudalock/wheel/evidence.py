@@ -11,7 +11,7 @@ wheel of pure Python that nothing speaks of is built for no CUDA at all.
 """
 
 import re
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
@@ -32,6 +32,7 @@ __all__ = [
     "marker_holds",
     "observe_file",
     "observe_metadata",
+    "observe_part",
 ]
 
 _NAME_SUFFIX = re.compile(r"-cu(?:da)?(1[0-9])(\d)?x?\Z")
@@ -123,6 +124,16 @@ def observe_file(file: ListedFile, knowledge: Knowledge) -> tuple[Observation, .
                 major=library.major,
             )
         )
+    number = knowledge.cuda_number(wheel.project)
+    if number is not None:
+        found.append(
+            Observation(
+                kind="knowledge",
+                text=f"the version of {wheel.project} is a CUDA version",
+                source=number.source,
+                major=wheel.version.major,
+            )
+        )
     found.extend(_weak_observations(file))
     return tuple(found)
 
@@ -207,6 +218,21 @@ def _pinned_release(requirement: Requirement) -> CudaVersion | None:
             if len(parts) >= 2 and parts[0].isdigit() and parts[1].isdigit():
                 return CudaVersion(major=int(parts[0]), minor=int(parts[1]))
     return None
+
+
+def observe_part(
+    project: str, releases: Sequence[CudaVersion], source: str, newest: CudaVersion | None
+) -> Observation:
+    """Observe which release a toolkit part belongs to; of several, the newest not above."""
+    fitting = [release for release in releases if newest is None or release <= newest]
+    release = max(fitting or releases)
+    return Observation(
+        kind="knowledge",
+        text=f"{project} is a part of CUDA {release}",
+        source=source,
+        major=release.major,
+        cuda=release,
+    )
 
 
 def conclude(observations: tuple[Observation, ...], *, native: bool) -> Variant:

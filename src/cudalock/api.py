@@ -1,0 +1,391 @@
+"""The rooms wired together: what `import cudalock` offers, and what the command line calls.
+
+Nothing here prints, reads the environment or keeps state between calls: the default index, the
+cache folder, the executor, the clock and the transport are arguments. A `Session` is one resolve's
+snapshot of the indices: what it read once, it does not read again, not for a remedy either.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property
+from pathlib import Path
+from types import TracebackType
+from typing import TYPE_CHECKING, Self
+
+from packaging.requirements import Requirement
+
+from cudalock.cuda import CudaVersion, known_majors, newest_minor
+from cudalock.errors import IndexAccessError, ResolutionStoppedError, UsageError, WheelError
+from cudalock.host import Detection, Target, detect
+from cudalock.lock.build import build_lock, hashes_needed
+from cudalock.lock.model import Lock
+from cudalock.resolver.conflict import Conflict, NoSolutionError
+from cudalock.resolver.crawl import Crawl
+from cudalock.resolver.notes import describe
+from cudalock.resolver.request import Request, Requested
+from cudalock.resolver.resolution import Resolution, SetWarning, solve
+from cudalock.resolver.source import Source
+from cudalock.resolver.world import World
+from cudalock.wheel.knowledge import Knowledge
+from cudalock.wheel.names import parse_requirement
+
+if TYPE_CHECKING:
+    from cudalock.explain.remedies import Remedy
+    from cudalock.index.client import Client
+    from cudalock.index.definitions import Definition
+    from cudalock.index.routes import AddedIndex
+    from cudalock.index.source import IndexSource
+
+__all__ = ["IndexOptions", "Progress", "Session", "detect_target", "resolve"]
+
+_THREADS = 24
+
+Progress = Callable[[str, str, int], None]
+"""Told what is going on: (phase, what, how many so far). Called from one thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexOptions:
+    """Which indices to ask, and how.
+
+    ``default_index`` is the address of the default index (PEP 503). ``directory`` holds the
+    publishers' definitions, the knowledge and the recordings; None means those that come with
+    cudalock. ``sources`` maps a project to the index that it comes from.
+    """
+
+    default_index: str
+    added: tuple["AddedIndex", ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    excluded: frozenset[str] = frozenset()
+    only_default: bool = False
+    find_links: tuple[str, ...] = ()
+    recorded: bool = False
+    offline: bool = False
+    cache_dir: Path | None = None
+    directory: Path | None = None
+
+
+class Session:
+    """One snapshot of the indices, for as many resolves as a question takes.
+
+    Use as a context manager, or `close` it. ``executor`` runs the fetching (threads; 24 of our
+    own by default); ``client`` replaces the HTTP client and stays the caller's to close.
+    """
+
+    def __init__(
+        self,
+        options: IndexOptions,
+        *,
+        executor: Executor | None = None,
+        client: "Client | None" = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Take the options; nothing is asked of an index yet."""
+        from cudalock.index.locate import find_indices  # noqa: PLC0415 - reads the package's data
+
+        self.options = options
+        self._directory = options.directory or find_indices()
+        self._executor = executor or ThreadPoolExecutor(_THREADS, thread_name_prefix="cudalock")
+        self._own_executor = executor is None
+        self._given_client = client
+        self._progress = progress
+        self._source: IndexSource | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """Stop what is still being fetched and close what this session opened."""
+        if self._own_executor:
+            self._executor.shutdown(wait=False, cancel_futures=True)
+        if self._source is not None:
+            self._source.close()
+        if self._given_client is None and "client" in self.__dict__:
+            self.client.close()
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """The knowledge entries of the index directory."""
+        from cudalock.index.knowledge_files import load_knowledge  # noqa: PLC0415 - as above
+
+        return load_knowledge(self._directory / "knowledge")
+
+    @cached_property
+    def definitions(self) -> tuple["Definition", ...]:
+        """The publishers' definitions of the index directory."""
+        from cudalock.index.definitions import load_definitions  # noqa: PLC0415 - as above
+
+        return load_definitions(self._directory)
+
+    @cached_property
+    def client(self) -> "Client":
+        """The HTTP client: it opens no connection before the first request."""
+        if self._given_client is not None:
+            return self._given_client
+        from cudalock.index.client import open_client  # noqa: PLC0415 - only when asked for
+
+        return open_client(cache_dir=self.options.cache_dir, offline=self.options.offline)
+
+    @property
+    def requests(self) -> int:
+        """How many requests went to an index so far."""
+        return self.client.statistics.requests if "client" in self.__dict__ else 0
+
+    def source(self, target: Target) -> "IndexSource":
+        """Return the source for a target; every page is read once for all targets."""
+        from cudalock.index.recorded import load_recording  # noqa: PLC0415 - as above
+        from cudalock.index.routes import RoutingOptions  # noqa: PLC0415 - as above
+        from cudalock.index.routing import Router  # noqa: PLC0415 - as above
+        from cudalock.index.source import IndexSource  # noqa: PLC0415 - as above
+
+        options = self.options
+        router = Router(
+            definitions=self.definitions,
+            options=RoutingOptions(
+                default_url=options.default_index,
+                added=options.added,
+                excluded=options.excluded,
+                only_default=options.only_default,
+                sources=options.sources,
+            ),
+            cuda=target.cuda,
+            compat=target.cuda_compat,
+            newest_minor=_newest_minor(target),
+        )
+        if self._source is not None:
+            return self._source.rerouted(router)
+        recordings = {}
+        if options.recorded:
+            for definition in self.definitions:
+                recording = load_recording(self._directory / "recorded", definition.name)
+                if recording is not None:
+                    recordings[definition.name] = recording
+        self._source = IndexSource(
+            router=router,
+            client=self.client,
+            knowledge=self.knowledge,
+            recordings=recordings,
+            find_links=options.find_links,
+        )
+        return self._source
+
+    def resolve(self, request: Request, target: Target) -> Resolution:
+        """Return the set for a target.
+
+        Raises `NoSolutionError`, `ResolutionStoppedError`, `IndexAccessError`, `WheelError`.
+        With ``--cuda any`` the majors the driver runs are tried newest first.
+        """
+        if target.cuda_any:
+            return self._resolve_any(request, target)
+        source = self.source(target)
+        resolution = self._solve(request, target, source)
+        notes = [SetWarning(code="index", message=note) for note in source.origin_notes]
+        known = {warning.message for warning in resolution.warnings}
+        extra = [
+            *_unpublished(resolution, source.absent_folders()),
+            *(note for note in notes if note.message not in known),
+        ]
+        return replace(resolution, warnings=(*resolution.warnings, *extra))
+
+    def _solve(self, request: Request, target: Target, source: Source) -> Resolution:
+        projects = frozenset[str]()
+        if not self.options.only_default:
+            projects = frozenset(p for d in self.definitions for p in d.projects)
+        return resolve_world(
+            World(
+                request=request,
+                target=target,
+                source=source,
+                knowledge=self.knowledge,
+                cuda_projects=projects,
+                executor=self._executor,
+            ),
+            progress=self._progress,
+        )
+
+    def _resolve_any(self, request: Request, target: Target) -> Resolution:
+        refused: list[tuple[CudaVersion, NoSolutionError]] = []
+        for release in _releases_to_try(target):
+            one = replace(target, cuda=release, cuda_any=False)
+            try:
+                resolution = self.resolve(request, one)
+            except NoSolutionError as error:
+                refused.append((release, error))
+                continue
+            if not refused:
+                return resolution
+            names = ", ".join(f"CUDA {r}" for r, _ in refused)
+            warning = SetWarning(
+                code="cuda-any", message=f"CUDA {release} is taken: no set was found for {names}"
+            )
+            return replace(resolution, warnings=(*resolution.warnings, warning))
+        if not refused:
+            raise UsageError("expected a driver that runs a known CUDA release", flag="--cuda")
+        raise refused[0][1]
+
+    def remedies(
+        self, request: Request, target: Target, conflict: Conflict
+    ) -> tuple["Remedy", ...]:
+        """Return changes that solve; each was solved. Costs a resolve each, at most 16."""
+        from cudalock.explain.remedies import find_remedies  # noqa: PLC0415 - only after a "no"
+
+        def attempt(changed: Request, other: Target) -> Resolution | None:
+            if self._progress is not None:
+                words = ", ".join(str(e.requirement) for e in changed.requirements[:3])
+                self._progress("remedy", words, 0)
+            try:
+                return self._solve(changed, other, self.source(other))
+            except (NoSolutionError, ResolutionStoppedError, IndexAccessError, WheelError):
+                return None
+
+        return find_remedies(
+            conflict, request=request, target=target, knowledge=self.knowledge, solve=attempt
+        )
+
+    def lock(
+        self,
+        resolution: Resolution,
+        request: Request,
+        *,
+        download_hashes: bool = False,
+    ) -> Lock:
+        """Return the lock of a resolution.
+
+        Raises `HashesNeededError` when an index leaves a hash open, unless ``download_hashes``:
+        then those wheels are downloaded once and hashed.
+        """
+        computed: dict[str, str] = {}
+        if download_hashes:
+            source = self.source(resolution.target)
+            for file in hashes_needed(resolution):
+                computed[file.url] = source.compute_hash(file, self._bytes_progress(file.filename))
+        requirements = [str(entry.requirement) for entry in request.requirements]
+        return build_lock(resolution, requirements=requirements, computed=computed)
+
+    def _bytes_progress(self, name: str) -> Callable[[int, int | None], None] | None:
+        progress = self._progress
+        if progress is None:
+            return None
+        return lambda done, _total: progress("hash", name, done)
+
+
+def resolve_world(world: World, *, progress: Progress | None = None) -> Resolution:
+    """Solve a world, fetching ahead where it has an executor."""
+    crawl = Crawl(world, world.executor) if world.executor is not None else None
+    if crawl is not None:
+        crawl.start()
+    try:
+        told = None
+        if progress is not None:
+            report = progress
+
+            def told(what: str, count: int) -> None:
+                report("resolve", what, count)
+
+        return describe(world, solve(world, progress=told))
+    finally:
+        if crawl is not None:
+            crawl.stop()
+
+
+def resolve(
+    requirements: Iterable[str | Requirement],
+    *,
+    target: Target,
+    source: Source | None = None,
+    indices: IndexOptions | None = None,
+    knowledge: Knowledge | None = None,
+    constraints: Iterable[str | Requirement] = (),
+    overrides: Iterable[str | Requirement] = (),
+    prereleases: Iterable[str] = (),
+    executor: Executor | None = None,
+) -> Resolution:
+    """Return a set of wheels that runs on ``target``.
+
+    Give ``indices`` to ask real indices, or ``source`` (with ``knowledge``) to embed the resolver
+    with a source of your own. Raises `NoSolutionError` with the proof, or another `CudalockError`
+    when that could not be told. Prints nothing and reads no environment.
+    """
+    request = Request(
+        requirements=_requested(requirements),
+        constraints=_requested(constraints),
+        overrides=_requested(overrides),
+        prereleases=frozenset(prereleases),
+    )
+    if source is not None:
+        return resolve_world(
+            World(
+                request=request,
+                target=target,
+                source=source,
+                knowledge=knowledge or Knowledge(),
+                executor=executor,
+            )
+        )
+    if indices is None:
+        raise UsageError("expected `indices` or a `source`, found neither")
+    with Session(indices, executor=executor) as session:
+        return session.resolve(request, target)
+
+
+def _requested(requirements: Iterable[str | Requirement]) -> tuple[Requested, ...]:
+    found = []
+    for entry in requirements:
+        try:
+            requirement = parse_requirement(entry) if isinstance(entry, str) else entry
+        except WheelError as error:
+            raise UsageError(error.message) from error
+        found.append(Requested(requirement=requirement, where="argument"))
+    return tuple(found)
+
+
+def detect_target(environ: Mapping[str, str] | None = None) -> Detection:
+    """Ask this machine for its driver, CUDA and GPUs; every source and its answer is kept."""
+    return detect(environ=environ or {})
+
+
+def _newest_minor(target: Target) -> int | None:
+    """Return the newest known minor of the target's major: what ``minor`` may reach up to."""
+    if target.cuda is None:
+        return None
+    newest = newest_minor(target.cuda.major)
+    return newest.minor if newest is not None else None
+
+
+def _releases_to_try(target: Target) -> list[CudaVersion]:
+    """Return a release a major the driver runs, newest first (unknown driver: all known)."""
+    runs = target.driver_cuda
+    releases = []
+    for major in sorted(known_majors(), reverse=True):
+        newest = newest_minor(major)
+        if newest is None or (runs is not None and major > runs.major):
+            continue
+        releases.append(runs if runs is not None and major == runs.major else newest)
+    return releases
+
+
+def _unpublished(resolution: Resolution, absent: Iterable[tuple[str, str]]) -> list[SetWarning]:
+    """Say which newer folders a publisher of the set does not have: ``cu131`` of PyTorch."""
+    cuda = resolution.target.cuda
+    used: dict[str, set[str]] = {}
+    for package in resolution.packages:
+        if package.file.folder is not None:
+            used.setdefault(package.file.index, set()).add(package.file.folder)
+    if cuda is None:
+        return []
+    found = []
+    for index, folder in absent:
+        if folder == cuda.label and index in used:
+            taken = ", ".join(sorted(used[index]))
+            message = f"`{index}` publishes no {folder}: {taken} is taken"
+            found.append(SetWarning(code="unpublished", message=message))
+    return found

@@ -1,0 +1,305 @@
+"""What a command line asks for, gathered: requirements, target, indices and the lock's place.
+
+The environment and the files of the project are read here and nowhere else. Precedence: flags,
+then ``CUDALOCK_*``, then the project's files, then what is detected.
+"""
+
+from argparse import Namespace
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
+
+from cudalock.api import IndexOptions
+from cudalock.errors import UsageError, WheelError
+from cudalock.host import (
+    NamedTarget,
+    Target,
+    TargetOptions,
+    detect,
+    detect_interpreter,
+    make_target,
+    marker_environment,
+    needs_detection,
+)
+from cudalock.index.routes import AddedIndex, parse_index_option
+from cudalock.lock.names import lock_file_name
+from cudalock.project import (
+    IndexUrl,
+    ProjectFile,
+    RequestedRequirement,
+    RequirementsFile,
+    UvSource,
+    parse_index_url,
+    parse_pyproject,
+    parse_requirement,
+    parse_script,
+    project_requirements,
+    read_requirements,
+    select_target,
+)
+from cudalock.resolver.request import Request, Requested
+from cudalock.wheel.names import parse_project_name
+
+__all__ = ["Inputs", "cache_directory", "gather"]
+
+_PROJECT_FILE = "pyproject.toml"
+_FILE_LIMIT = 4 * 1024 * 1024
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Inputs:
+    """Everything `resolve` needs. ``default_index`` is None until uv was asked for it."""
+
+    request: Request
+    target: Target
+    indices: IndexOptions
+    default_index: IndexUrl | None
+    lock_path: Path
+    folder: Path
+    warnings: tuple[str, ...] = ()
+
+
+def cache_directory(args: Namespace, environ: Mapping[str, str]) -> Path:
+    """Return where pages and metadata are kept: flag, ``CUDALOCK_CACHE_DIR``, or the user's."""
+    given = getattr(args, "cache_dir", None) or environ.get("CUDALOCK_CACHE_DIR")
+    if given:
+        return Path(given).expanduser()
+    from platformdirs import user_cache_path  # noqa: PLC0415 - only where nothing is given
+
+    return user_cache_path("cudalock", appauthor=False)
+
+
+def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
+    """Gather a `resolve` command line's inputs; raise `UsageError` for any that cannot be read."""
+    folder = Path(args.project) if args.project else Path()
+    project = _read_project(folder, needed=args.project is not None)
+    named = select_target(project, args.target) if project is not None else None
+    if named is None and args.target is not None:
+        raise UsageError(
+            f"expected a target of [tool.cudalock.targets], found no {_PROJECT_FILE} with `{args.target}`",
+            where=str(folder / _PROJECT_FILE),
+            flag="--target",
+        )
+    target = _target(args, environ, named)
+    listed, files = _requirements(args, environ, project, named, folder)
+    sources, links = _uv_sources(project, target, listed)
+    constraints = [entry for file in files for entry in file.constraints]
+    constraints += _read_all(args.constraints_files, environ, constraint=True)
+    overrides = _read_all(args.override_files, environ, constraint=False)
+    if project is not None:
+        constraints += project.uv.constraints
+        overrides += project.uv.overrides
+    request = Request(
+        requirements=_requested(links.get(id(entry), entry) for entry in listed),
+        constraints=_requested(constraints),
+        overrides=_requested(overrides),
+        prereleases=_prereleases(args, project),
+    )
+    return Inputs(
+        request=request,
+        target=target,
+        indices=_indices(args, environ, project, files, sources),
+        default_index=_given_default(args, files),
+        lock_path=Path(args.output) if args.output else folder / lock_file_name(target.name),
+        folder=folder,
+        warnings=(
+            *(str(warning) for warning in target.warnings),
+            *(warning for file in files for warning in file.warnings),
+        ),
+    )
+
+
+def _read_text(path: Path) -> str:
+    try:
+        data = path.read_bytes()
+    except OSError as error:
+        raise UsageError(f"cannot read it: {error.strerror}", where=str(path)) from error
+    if len(data) > _FILE_LIMIT:
+        raise UsageError(
+            f"expected at most {_FILE_LIMIT} bytes, found {len(data)}", where=str(path)
+        )
+    try:
+        return data.decode("utf-8-sig")
+    except UnicodeDecodeError as error:
+        message = f"expected UTF-8, found another byte at offset {error.start}"
+        raise UsageError(message, where=str(path)) from error
+
+
+def _read_project(folder: Path, *, needed: bool) -> ProjectFile | None:
+    path = folder / _PROJECT_FILE
+    if not path.is_file():
+        if needed:
+            raise UsageError(f"expected a {_PROJECT_FILE}, found none", where=str(path))
+        return None
+    return parse_pyproject(_read_text(path), where=str(path))
+
+
+def _target(args: Namespace, environ: Mapping[str, str], named: NamedTarget | None) -> Target:
+    options = TargetOptions(
+        python=args.python,
+        platform=args.platform,
+        driver=args.driver,
+        driver_cuda=args.driver_cuda,
+        cuda=args.cuda,
+        cuda_compat=args.cuda_compat,
+        sm=tuple(args.sm),
+        gpu=tuple(args.gpu),
+        cpu=args.cpu,
+    )
+    wanted = needs_detection(options, named=named, environ=environ)
+    return make_target(
+        options,
+        named=named,
+        detected=detect(environ) if wanted else None,
+        interpreter=detect_interpreter(),
+        environ=environ,
+    )
+
+
+def _requirements(
+    args: Namespace,
+    environ: Mapping[str, str],
+    project: ProjectFile | None,
+    named: NamedTarget | None,
+    folder: Path,
+) -> tuple[list[RequestedRequirement], list[RequirementsFile]]:
+    """Return the requirements in the order they were given, and the files that hold them."""
+    listed = [parse_requirement(text, where="command line") for text in args.requirements]
+    files: list[RequirementsFile] = []
+    for name in args.requirements_files:
+        path = Path(name)
+        if path.name == _PROJECT_FILE:
+            other = parse_pyproject(_read_text(path), where=name)
+            listed += project_requirements(
+                other, extras=tuple(args.extra), groups=tuple(args.group)
+            )
+        elif path.suffix == ".py":
+            script = parse_script(_read_text(path), where=name)
+            if script is None:
+                raise UsageError(
+                    "expected inline script metadata (PEP 723), found none", where=name
+                )
+            listed += script.dependencies
+        else:
+            files.append(read_requirements(path, environ=environ))
+            listed += files[-1].requirements
+    if not args.requirements and not args.requirements_files:
+        if project is None:
+            raise UsageError(
+                f"expected a requirement, `-r FILE` or a {_PROJECT_FILE}, found none of them",
+                where=str(folder.absolute()),
+            )
+        listed += project_requirements(
+            project,
+            extras=tuple(args.extra),
+            groups=tuple(args.group),
+            target=named.name if named is not None else None,
+        )
+    if not listed:
+        raise UsageError("expected a requirement, found none", where=str(folder / _PROJECT_FILE))
+    return listed, files
+
+
+def _read_all(
+    names: Sequence[str], environ: Mapping[str, str], *, constraint: bool
+) -> list[RequestedRequirement]:
+    found: list[RequestedRequirement] = []
+    for name in names:
+        file = read_requirements(Path(name), constraint=constraint, environ=environ)
+        found += file.constraints if constraint else file.requirements
+    return found
+
+
+def _requested(entries: Iterable[RequestedRequirement]) -> tuple[Requested, ...]:
+    found = []
+    for entry in entries:
+        hashes = tuple(h.removeprefix("sha256:") for h in entry.hashes if h.startswith("sha256:"))
+        found.append(
+            Requested(requirement=entry.requirement, where=entry.where, sha256=frozenset(hashes))
+        )
+    return tuple(found)
+
+
+def _prereleases(args: Namespace, project: ProjectFile | None) -> frozenset[str]:
+    names = [*args.prerelease, *(project.nightly if project is not None else ())]
+    try:
+        return frozenset(parse_project_name(name) for name in names)
+    except WheelError as error:
+        raise UsageError(error.message, where="--prerelease") from error
+
+
+def _uv_sources(
+    project: ProjectFile | None, target: Target, listed: list[RequestedRequirement]
+) -> tuple[dict[str, str], dict[int, RequestedRequirement]]:
+    """Return the index of each project that `[tool.uv.sources]` names one for, and URL sources."""
+    sources: dict[str, str] = {}
+    links: dict[int, RequestedRequirement] = {}
+    if project is None:
+        return sources, links
+    environment = marker_environment(target)
+    for source in project.uv.sources:
+        if source.marker is not None and not source.marker.evaluate({**environment, "extra": ""}):
+            continue
+        if source.kind == "index":
+            sources.setdefault(source.project, source.value)
+            continue
+        for entry in listed:
+            if canonicalize_name(entry.requirement.name) == source.project:
+                links[id(entry)] = _linked(entry, source)
+    return sources, links
+
+
+def _linked(entry: RequestedRequirement, source: UvSource) -> RequestedRequirement:
+    """Give a requirement the address its source names; only a wheel's address can be locked."""
+    if source.kind != "url":
+        raise UsageError(
+            f"expected {source.project} from an index or a wheel's address, found a "
+            f"{source.kind} source: building from source is not supported",
+            where=source.where,
+        )
+    changed = Requirement(str(entry.requirement))
+    changed.url, changed.specifier = source.value, type(changed.specifier)()
+    return replace(entry, requirement=changed)
+
+
+def _indices(
+    args: Namespace,
+    environ: Mapping[str, str],
+    project: ProjectFile | None,
+    files: list[RequirementsFile],
+    sources: Mapping[str, str],
+) -> IndexOptions:
+    added = [parse_index_option(text) for text in args.index]
+    links = list(args.find_links)
+    for file in files:
+        added += [AddedIndex(url=url.reveal()) for url in file.extra_index_urls]
+        links += [link if isinstance(link, str) else link.reveal() for link in file.find_links]
+    for index in project.uv.indexes if project is not None else ():
+        if index.default:
+            continue
+        if index.flat or isinstance(index.url, str):
+            links.append(index.url if isinstance(index.url, str) else index.url.reveal())
+        else:
+            added.append(
+                AddedIndex(url=index.url.reveal(), name=index.name, explicit=index.explicit)
+            )
+    return IndexOptions(
+        default_index="",
+        added=tuple(added),
+        sources=sources,
+        excluded=frozenset(args.exclude_index),
+        only_default=args.only_default_index,
+        find_links=tuple(links),
+        recorded=args.recorded or (project is not None and project.recorded),
+        offline=args.offline or environ.get("CUDALOCK_OFFLINE", "") not in ("", "0"),
+        cache_dir=cache_directory(args, environ),
+    )
+
+
+def _given_default(args: Namespace, files: list[RequirementsFile]) -> IndexUrl | None:
+    if args.default_index:
+        return parse_index_url(args.default_index, where="--default-index")
+    return next((file.index_url for file in files if file.index_url is not None), None)

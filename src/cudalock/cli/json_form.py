@@ -1,0 +1,141 @@
+"""The JSON that ``cudalock resolve --format json`` prints: ``cudalock/resolve/1``.
+
+The schema is in the package (``schemas/resolve-1.json``) and tested against real output.
+"""
+
+import json
+from collections.abc import Mapping, Sequence
+
+from cudalock.errors import CudalockError
+from cudalock.explain.report import format_fact
+from cudalock.host import Target
+from cudalock.resolver.conflict import Conflict, ConflictFact
+from cudalock.resolver.resolution import Resolution, ResolvedPackage
+
+__all__ = ["error_form", "format_json", "locked_form", "refused_form"]
+
+SCHEMA = "cudalock/resolve/1"
+
+
+def format_json(form: Mapping[str, object]) -> str:
+    """Format a form as one object, with a newline at the end."""
+    return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
+
+
+def locked_form(resolution: Resolution, lock: str | None) -> dict[str, object]:
+    """Return the form of a set; ``lock`` is the path that was written, if one was."""
+    return {
+        **_empty("locked", resolution.target),
+        "packages": [_package(package) for package in resolution.packages],
+        "warnings": [
+            {"code": w.code, "message": w.message, "facts": list(w.facts)}
+            for w in resolution.warnings
+        ],
+        "needs_driver": None if resolution.driver is None else str(resolution.driver),
+        "lock": lock,
+    }
+
+
+def refused_form(
+    target: Target, conflict: Conflict, remedies: Sequence[tuple[str, Sequence[str], str]]
+) -> dict[str, object]:
+    """Return the form of a proved "no"; each remedy is (command, changes, note)."""
+    return {
+        **_empty("refused", target),
+        "conflict": {
+            "facts": [_fact(fact) for fact in conflict.facts],
+            "also": [[_fact(fact) for fact in facts] for facts in conflict.also],
+            "remedies": [
+                {"command": command, "changes": list(changes), "note": note}
+                for command, changes, note in remedies
+            ],
+        },
+    }
+
+
+def error_form(error: CudalockError, target: Target | None) -> dict[str, object]:
+    """Return the form of an error: ``error`` when asked wrongly, ``unknown`` when not told."""
+    return {
+        **_empty("error" if error.exit_code == 2 else "unknown", target),
+        "error": {
+            "code": error.code,
+            "message": error.message,
+            "where": error.where,
+            "flag": error.flag,
+        },
+    }
+
+
+def _empty(status: str, target: Target | None) -> dict[str, object]:
+    return {
+        "schema": SCHEMA,
+        "status": status,
+        "error": None,
+        "target": None if target is None else _target(target),
+        "packages": [],
+        "warnings": [],
+        "conflict": None,
+        "needs_driver": None,
+        "lock": None,
+    }
+
+
+def _target(target: Target) -> dict[str, object]:
+    def text(value: object) -> str | None:
+        return None if value is None else str(value)
+
+    return {
+        "name": target.name,
+        "python": target.python,
+        "implementation": target.implementation,
+        "free_threaded": target.free_threaded,
+        "platform": target.platform,
+        "driver": text(target.driver),
+        "driver_cuda": text(target.driver_cuda),
+        "cuda": "any" if target.cuda_any else text(target.cuda),
+        "cuda_compat": target.cuda_compat,
+        "capabilities": [str(capability) for capability in target.capabilities],
+        "cpu": target.cpu,
+        "tegra": target.tegra,
+        "origins": {origin.field: origin.text for origin in target.origins},
+    }
+
+
+def _package(package: ResolvedPackage) -> dict[str, object]:
+    variant = package.variant
+    sha256 = package.file.sha256
+    return {
+        "name": package.project,
+        "version": str(package.version),
+        "index": package.file.index_url or None,
+        "wheels": [
+            {
+                "name": package.file.filename,
+                "url": package.file.url,
+                "sha256": sha256[0] if len(sha256) == 1 else None,
+                "variant": {
+                    "state": variant.state,
+                    "cuda": None if variant.cuda is None else str(variant.cuda),
+                    "runtime": variant.runtime,
+                    "architectures": [],
+                    "evidence": [
+                        {"kind": o.kind, "text": o.text, "source": o.source}
+                        for o in variant.evidence
+                    ],
+                },
+                "metadata": {
+                    "source": package.metadata.source,
+                    "assumed": package.metadata.assumed,
+                },
+            }
+        ],
+        "dependencies": list(package.dependencies),
+    }
+
+
+def _fact(described: ConflictFact) -> dict[str, object]:
+    return {
+        "kind": described.fact.kind.word,
+        "text": format_fact(described),
+        "source": described.fact.source,
+    }

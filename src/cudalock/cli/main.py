@@ -1,0 +1,77 @@
+"""The entry point: one command, one exit code, and no traceback for a person.
+
+0 yes, 1 no (proved), 2 asked wrongly, 3 could not tell, 130 interrupted. Every error that cudalock
+raises carries its code; anything else is a defect of ours and says so.
+"""
+
+import os
+import sys
+from argparse import Namespace
+from collections.abc import Sequence
+
+from cudalock.cli.arguments import parse_arguments
+from cudalock.cli.terminal import Terminal, printable
+from cudalock.errors import CudalockError, UsageError
+
+__all__ = ["main"]
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    """Run one command line and return its exit code."""
+    arguments = list(sys.argv[1:] if argv is None else argv)
+    try:
+        args = parse_arguments(arguments, version=_version())
+    except UsageError as error:
+        sys.stderr.write(f"error: {printable(str(error))}\n")
+        return error.exit_code
+    terminal = Terminal(
+        environ=os.environ, color=args.color, quiet=args.quiet, verbose=args.verbose
+    )
+    try:
+        return _run(args, terminal)
+    except KeyboardInterrupt:
+        terminal.say("interrupted")
+        return 130
+    except BrokenPipeError:
+        # Whoever read our output has gone; what is still buffered must not complain at exit.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 141
+    except CudalockError as error:
+        report_error(error, terminal)
+        return error.exit_code
+    except Exception as error:
+        if os.environ.get("CUDALOCK_TRACEBACK"):
+            raise
+        terminal.error(
+            f"a defect of cudalock: {type(error).__name__}: {error}\n"
+            "Please report it; CUDALOCK_TRACEBACK=1 shows where it happened."
+        )
+        return 3
+
+
+def _run(args: Namespace, terminal: Terminal) -> int:
+    match args.command:
+        case "detect":
+            from cudalock.cli.detect import run_detect  # noqa: PLC0415 - one command's imports
+
+            return run_detect(args, os.environ, terminal)
+        case _:
+            from cudalock.cli.resolve import run_resolve  # noqa: PLC0415 - as above
+
+            return run_resolve(args, os.environ, terminal)
+
+
+def report_error(error: CudalockError, terminal: Terminal) -> None:
+    """Tell an error, and the flag that would change the outcome."""
+    terminal.error(str(error))
+    if error.flag is not None:
+        terminal.say(f"  the flag that decides this: {error.flag}")
+
+
+def _version() -> str:
+    from importlib.metadata import PackageNotFoundError, version  # noqa: PLC0415 - rarely asked
+
+    try:
+        return version("cudalock")
+    except PackageNotFoundError:  # pragma: no cover - run from a folder that was never installed
+        return "unknown"

@@ -1,0 +1,150 @@
+"""``cudalock resolve``: a lock that runs on the target, or why there is none."""
+
+import shlex
+import sys
+from argparse import Namespace
+from collections.abc import Mapping
+from dataclasses import replace
+
+from cudalock.api import Session
+from cudalock.cli.default_index import ask_default_index
+from cudalock.cli.inputs import Inputs, cache_directory, gather
+from cudalock.cli.json_form import error_form, format_json, locked_form, refused_form
+from cudalock.cli.report import report_conflict, report_near_names, report_resolution
+from cudalock.cli.terminal import Status, Terminal
+from cudalock.errors import CudalockError
+from cudalock.explain import Remedy
+from cudalock.lock import Lock, format_lock, write_lock
+from cudalock.resolver.conflict import NoSolutionError
+from cudalock.resolver.request import format_requirement
+
+__all__ = ["run_resolve"]
+
+
+def run_resolve(args: Namespace, environ: Mapping[str, str], terminal: Terminal) -> int:
+    """Resolve and write the lock; return the exit code. An error is told in the asked format."""
+    inputs: Inputs | None = None
+    try:
+        inputs = gather(args, environ)
+        return _resolve(args, environ, terminal, inputs)
+    except CudalockError as error:
+        if args.format == "json":
+            target = inputs.target if inputs is not None else None
+            sys.stdout.write(format_json(error_form(error, target)))
+        raise
+
+
+def _resolve(
+    args: Namespace, environ: Mapping[str, str], terminal: Terminal, inputs: Inputs
+) -> int:
+    for warning in inputs.warnings:
+        terminal.warn(warning)
+    options = replace(inputs.indices, default_index=_default_index(args, environ, inputs))
+    with terminal.status("resolving") as status:
+        session = Session(options, progress=lambda phase, what, n: _tell(status, phase, what, n))
+        with session:
+            try:
+                resolution = session.resolve(inputs.request, inputs.target)
+            except NoSolutionError as error:
+                status.stop()
+                return _refuse(args, terminal, inputs, session, error)
+            lock = session.lock(
+                resolution, inputs.request, download_hashes=args.hash_missing == "download"
+            )
+            requests = session.requests
+    written = None if args.dry_run else _write(args, inputs, lock)
+    if args.format == "json":
+        sys.stdout.write(format_json(locked_form(resolution, written)))
+    report_resolution(terminal, resolution, written=written, requests=requests)
+    return 0
+
+
+def _default_index(args: Namespace, environ: Mapping[str, str], inputs: Inputs) -> str:
+    if inputs.default_index is not None:
+        return inputs.default_index.reveal()
+    cache_dir = cache_directory(args, environ)
+    return ask_default_index(
+        environ=environ, cache_dir=cache_dir, folder=inputs.folder
+    ).url.reveal()
+
+
+_PHASES = {"resolve": "resolving", "remedy": "looking for a remedy", "hash": "downloading"}
+
+
+def _tell(status: Status, phase: str, what: str, count: int) -> None:
+    done = f"{count / 1e6:.0f} MB" if phase == "hash" else f"{count} wheels" if count else ""
+    status.update(" ".join(part for part in (_PHASES[phase], what, done) if part))
+
+
+def _write(args: Namespace, inputs: Inputs, lock: Lock) -> str:
+    """Write the lock where it belongs; ``-o -`` is stdout."""
+    if args.output == "-":
+        if args.format != "json":
+            sys.stdout.write(format_lock(lock))
+        return "-"
+    write_lock(inputs.lock_path, lock)
+    return str(inputs.lock_path)
+
+
+def _refuse(
+    args: Namespace,
+    terminal: Terminal,
+    inputs: Inputs,
+    session: Session,
+    error: NoSolutionError,
+) -> int:
+    """Tell a proved "no" first, and what was tried after it."""
+    conflict, target = error.conflict, error.target
+    if args.format != "json":
+        report_conflict(terminal, conflict, target)
+        report_near_names(terminal, conflict, session.source(target).known_projects())
+    remedies: tuple[Remedy, ...] = ()
+    if not args.no_remedies:
+        with terminal.status("looking for a remedy"):
+            remedies = session.remedies(inputs.request, target, conflict)
+    told = [(_command(args, inputs, remedy), remedy.changes, remedy.note) for remedy in remedies]
+    if args.format == "json":
+        sys.stdout.write(format_json(refused_form(target, conflict, told)))
+        return error.exit_code
+    for command, changes, note in told:
+        words = " and ".join(f"`{change}`" for change in changes)
+        terminal.hint(f"with {words} the set resolves" + (f" ({note})" if note else ""))
+        terminal.say(f"  {command}")
+    if not remedies and not args.no_remedies:
+        terminal.say("No change of one requirement, release or policy that was tried solves it.")
+    return error.exit_code
+
+
+def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
+    """Return the command line that asks for the changed problem."""
+    words = ["cudalock", "resolve"]
+    words += [format_requirement(entry.requirement) for entry in remedy.requirements]
+    changed = remedy.target
+    flags: list[tuple[str, str | None]] = [("--project", args.project), ("--target", args.target)]
+    if changed.cuda is not None and (args.cuda or changed.cuda != inputs.target.cuda):
+        flags.append(("--cuda", str(changed.cuda)))
+    if args.cuda_compat or changed.cuda_compat != inputs.target.cuda_compat:
+        flags.append(("--cuda-compat", changed.cuda_compat))
+    flags += [
+        ("--driver", args.driver),
+        ("--driver-cuda", args.driver_cuda),
+        ("--python", args.python),
+        ("--platform", args.platform),
+    ]
+    flags += [("--sm", value) for value in args.sm] + [("--gpu", value) for value in args.gpu]
+    flags += [("-c", value) for value in args.constraints_files]
+    flags += [("--override", value) for value in args.override_files]
+    flags += [("--index", value) for value in args.index]
+    flags += [("--exclude-index", value) for value in args.exclude_index]
+    for flag, value in flags:
+        if value is not None:
+            words += [flag, value]
+    words += [
+        flag
+        for flag, given in (
+            ("--only-default-index", args.only_default_index),
+            ("--recorded", args.recorded),
+        )
+        if given
+    ]
+    return shlex.join(words)

@@ -1,0 +1,219 @@
+"""Remedies: changes that were made and solved before they are shown.
+
+First form: change one requirement; move along a rename and a pairing that knowledge knows (which
+may change both ends); take another ``--cuda`` or the other policy. Only when none of these solves
+is leaving out something the user asked for tried.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, replace
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from cudalock.cuda import CudaVersion, driver_cuda, known_majors, newest_minor
+from cudalock.host import Target
+from cudalock.resolver.conflict import Conflict
+from cudalock.resolver.facts import FactKind
+from cudalock.resolver.request import Request, Requested, exact_pin, format_requirement
+from cudalock.resolver.resolution import Resolution
+from cudalock.wheel.knowledge import Knowledge
+
+__all__ = ["Remedy", "TrySolve", "find_remedies"]
+
+_TRY_LIMIT = 8
+
+TrySolve = Callable[[Request, Target], Resolution | None]
+"""Solve a changed problem; None when it has no solution or that could not be told."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Remedy:
+    """A change that solves: ``changes`` in words, and the problem it makes.
+
+    ``requirements`` are the changed requirements in the order they were given; ``target`` the
+    target they were solved for. ``note`` says what should be known of the change.
+    """
+
+    changes: tuple[str, ...]
+    requirements: tuple[Requested, ...]
+    target: Target
+    note: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class _Attempt:
+    """A changed problem. ``moved`` are the positions of requirements to pin to what is found."""
+
+    request: Request
+    target: Target
+    moved: tuple[int, ...] = ()
+    changes: tuple[str, ...] = ()
+    note: str = ""
+
+
+def find_remedies(
+    conflict: Conflict,
+    *,
+    request: Request,
+    target: Target,
+    knowledge: Knowledge,
+    solve: TrySolve,
+) -> tuple[Remedy, ...]:
+    """Return the remedies that solve, most like what was asked first.
+
+    At most eight changed problems are solved, and as many again by leaving something out when
+    those give nothing.
+    """
+    inside = {
+        (fact.fact.object, fact.fact.source)
+        for fact in conflict.facts
+        if fact.fact.kind is FactKind.REQUIREMENT
+    }
+    positions = [
+        position
+        for position, entry in enumerate(request.requirements)
+        if (entry.project, entry.where) in inside
+    ]
+    attempts = [
+        *_relaxed(request, target, positions),
+        *_renamed(request, target, positions, knowledge),
+        *_retargeted(request, target, conflict),
+    ]
+    found = [r for attempt in attempts[:_TRY_LIMIT] if (r := _tried(attempt, solve)) is not None]
+    if not found:
+        dropped = list(_dropped(request, target, positions))[:_TRY_LIMIT]
+        found = [r for attempt in dropped if (r := _tried(attempt, solve)) is not None]
+    return tuple(found)
+
+
+def _tried(attempt: _Attempt, solve: TrySolve) -> Remedy | None:
+    resolution = solve(attempt.request, attempt.target)
+    if resolution is None:
+        return None
+    versions = {package.project: package.version for package in resolution.packages}
+    requirements = list(attempt.request.requirements)
+    changes = list(attempt.changes)
+    for position in attempt.moved:
+        entry = requirements[position]
+        version = versions.get(entry.project)
+        if version is None:
+            continue
+        pinned = _with_pin(entry.requirement, version)
+        requirements[position] = replace(entry, requirement=pinned)
+        changes.append(format_requirement(pinned))
+    return Remedy(
+        changes=tuple(changes),
+        requirements=tuple(requirements),
+        target=attempt.target,
+        note=attempt.note,
+    )
+
+
+def _with_pin(requirement: Requirement, version: Version) -> Requirement:
+    """Pin a requirement to the public version that was found (its label comes with the target)."""
+    changed = _copy(requirement)
+    changed.specifier = SpecifierSet(f"=={version.public}")
+    return changed
+
+
+def _copy(requirement: Requirement) -> Requirement:
+    changed = Requirement(str(requirement))
+    changed.url = None
+    return changed
+
+
+def _loosened(
+    requirement: Requirement, specifier: str = "", name: str | None = None
+) -> Requirement:
+    changed = _copy(requirement)
+    changed.specifier = SpecifierSet(specifier)
+    changed.name = name or changed.name
+    return changed
+
+
+def _changed(request: Request, changed: dict[int, Requirement]) -> Request:
+    entries = [
+        replace(entry, requirement=changed[position]) if position in changed else entry
+        for position, entry in enumerate(request.requirements)
+    ]
+    return replace(request, requirements=tuple(entries))
+
+
+def _relaxed(request: Request, target: Target, positions: list[int]) -> Iterator[_Attempt]:
+    """Let one requirement of the conflict take any release."""
+    for position in positions:
+        requirement = request.requirements[position].requirement
+        if requirement.specifier or requirement.url:
+            changed = _changed(request, {position: _loosened(requirement)})
+            yield _Attempt(request=changed, target=target, moved=(position,))
+
+
+def _renamed(
+    request: Request, target: Target, positions: list[int], knowledge: Knowledge
+) -> Iterator[_Attempt]:
+    """Follow a rename, with the partner as it is, or at the release its pre-release leads to."""
+    for position in positions:
+        entry = request.requirements[position]
+        rename = knowledge.rename(entry.project)
+        if rename is None:
+            continue
+        moved = {position: _loosened(entry.requirement, name=rename.successor)}
+        why = f"{entry.project} goes on as {rename.successor} ({rename.source})"
+        yield _Attempt(request=_changed(request, moved), target=target, moved=(position,), note=why)
+        for other, partner in enumerate(request.requirements):
+            pin = exact_pin(partner.requirement.specifier)
+            if other == position or partner.project not in knowledge.partners or pin is None:
+                continue
+            if not pin.is_prerelease:
+                continue
+            final = f"=={pin.major}.{pin.minor}.*"
+            both = {**moved, other: _loosened(partner.requirement, final)}
+            note = (
+                f"{pin.public} is before {pin.base_version}: the release is built for the final "
+                f"{partner.project} {pin.major}.{pin.minor}; {why}"
+            )
+            yield _Attempt(
+                request=_changed(request, both), target=target, moved=(other, position), note=note
+            )
+
+
+def _retargeted(request: Request, target: Target, conflict: Conflict) -> Iterator[_Attempt]:
+    """Take another CUDA release that the driver runs, or the other policy."""
+    if target.cuda is None or not any(
+        fact.fact.kind in (FactKind.TARGET, FactKind.POLICY) for fact in conflict.facts
+    ):
+        return
+    if target.cuda_compat == "strict" and conflict.only_policy:
+        minor = replace(target, cuda_compat="minor")
+        yield _Attempt(request=request, target=minor, changes=("--cuda-compat minor",))
+    for release in _other_releases(target):
+        changed = replace(target, cuda=release)
+        yield _Attempt(request=request, target=changed, changes=(f"--cuda {release}",))
+
+
+def _other_releases(target: Target) -> list[CudaVersion]:
+    """Return releases the driver runs, newest first: its own, and the newest of other majors."""
+    runs = target.driver_cuda
+    if runs is None and target.driver is not None:
+        runs = driver_cuda(target.driver).cuda
+    found: set[CudaVersion] = set()
+    for major in known_majors():
+        newest = newest_minor(major)
+        if newest is None or (runs is not None and major > runs.major):
+            continue
+        found.add(newest if runs is None or major < runs.major else runs)
+    found.discard(target.cuda or CudaVersion(major=0, minor=0))
+    return sorted(found, reverse=True)
+
+
+def _dropped(request: Request, target: Target, positions: list[int]) -> Iterator[_Attempt]:
+    """Leave out one requirement of the conflict."""
+    for position in positions:
+        entry = request.requirements[position]
+        rest = tuple(e for p, e in enumerate(request.requirements) if p != position)
+        if rest:
+            changed = replace(request, requirements=rest)
+            word = f"leave out {format_requirement(entry.requirement)}"
+            yield _Attempt(request=changed, target=target, changes=(word,))

@@ -1,0 +1,143 @@
+"""The words of an explanation.
+
+Project names as the index spells them, literals in backticks, every clause with its source, and
+nothing that needs colour to be understood.
+"""
+
+from collections.abc import Iterable, Sequence
+from typing import assert_never
+
+from packaging.version import Version
+
+from cudalock.host import Target
+from cudalock.resolver.conflict import Conflict, ConflictFact, ProjectSummary
+from cudalock.resolver.facts import FactKind
+from cudalock.resolver.notes import format_versions
+
+__all__ = ["format_conflict", "format_fact", "format_summary", "format_target"]
+
+
+def format_target(target: Target) -> str:
+    """Say what the target is, in one sentence."""
+    parts: list[str] = []
+    if target.driver is not None:
+        cuda = f" (CUDA {target.driver_cuda})" if target.driver_cuda is not None else ""
+        parts.append(f"driver {target.driver}{cuda}")
+    elif target.driver_cuda is not None:
+        parts.append(f"driver CUDA {target.driver_cuda}")
+    if target.cpu:
+        parts.append("no CUDA")
+    elif target.cuda is not None:
+        parts.append(f"wheels of CUDA {target.cuda} or older ({target.cuda_compat})")
+    if target.capabilities:
+        word = "capability" if len(target.capabilities) == 1 else "capabilities"
+        parts.append(f"compute {word} {_joined([str(c) for c in target.capabilities])}")
+    parts.append(f"Python {target.python}")
+    parts.append(target.platform)
+    return f"The target is {', '.join(parts)}."
+
+
+def _joined(texts: Sequence[str]) -> str:
+    if len(texts) < 2:
+        return "".join(texts)
+    return f"{', '.join(texts[:-1])} and {texts[-1]}"
+
+
+def format_fact(described: ConflictFact) -> str:
+    """Say one fact, without its source: a clause that stands after "because"."""
+    fact = described.fact
+    subject = _subject(fact.subject, described.versions)
+    several = len(described.versions) > 1
+    match fact.kind:
+        case FactKind.REQUIREMENT:
+            return f"you require `{fact.detail}`"
+        case FactKind.CONSTRAINT:
+            return f"you constrain `{fact.detail}`"
+        case FactKind.OVERRIDE:
+            return f"your override says `{fact.detail}`"
+        case FactKind.TARGET | FactKind.POLICY:
+            return fact.detail
+        case FactKind.DEPENDENCY:
+            return f"{subject} {'require' if several else 'requires'} `{fact.detail}`"
+        case FactKind.DEMAND | FactKind.PAIRING | FactKind.RELEASE | FactKind.FAMILY:
+            return f"{subject} {_plural(fact.detail) if several else fact.detail}"
+        case FactKind.REJECTION | FactKind.UNKNOWN | FactKind.INCOMPLETE:
+            return _rejected(described)
+        case _:
+            assert_never(fact.kind)
+
+
+def _plural(detail: str) -> str:
+    for singular, plural in (("is ", "are "), ("shares ", "share ")):
+        if detail.startswith(singular):
+            return plural + detail.removeprefix(singular)
+    return detail
+
+
+def _rejected(described: ConflictFact) -> str:
+    count = described.wheels
+    noun = "wheel" if count == 1 else "wheels"
+    verb = "is" if count == 1 else "are"
+    return f"{count} {noun} of {described.fact.subject} {verb} {described.fact.detail}"
+
+
+def _subject(project: str, versions: tuple[Version, ...]) -> str:
+    """Name a project with the versions a fact covers; many are named by their first and last."""
+    return f"{project} {format_versions(versions)}" if versions else project
+
+
+def format_summary(summary: ProjectSummary) -> str:
+    """Count a project's wheels and why they are out: ``torch: 141 wheels: 98 for another Python``."""
+    if not summary.wheels:
+        return f"{summary.project}: no wheel on {_joined(summary.indices) or 'any index'}"
+    noun = "wheel" if summary.wheels == 1 else "wheels"
+    counts = ", ".join(f"{count} {reason}" for reason, count in summary.rejections)
+    span = f"{summary.versions[0]} to {summary.versions[-1]}"
+    listed = summary.versions[0] if len(summary.versions) == 1 else span
+    return f"{summary.project}: {summary.wheels} {noun}, {listed}" + (
+        f": {counts}" if counts else ""
+    )
+
+
+def format_conflict(conflict: Conflict, target: Target) -> str:
+    """Tell a conflict: the machine, then the chain, then what there is of the projects in it."""
+    told = [format_target(target), "", _chain(conflict.facts)]
+    for facts in conflict.also:
+        told += ["", _chain(facts, first="Apart from that, because")]
+    summaries = [format_summary(summary) for summary in conflict.projects if _counts(summary)]
+    if summaries:
+        told += ["", *summaries]
+    return "\n".join(told)
+
+
+def _counts(summary: ProjectSummary) -> bool:
+    return not summary.wheels or bool(summary.rejections)
+
+
+def _chain(facts: Iterable[ConflictFact], *, first: str = "Because") -> str:
+    """Tell facts as one sentence, a clause a line; what the user asked for comes last."""
+    facts = list(facts)
+    own = (FactKind.REQUIREMENT, FactKind.OVERRIDE, FactKind.CONSTRAINT)
+    machine = (FactKind.TARGET, FactKind.POLICY)
+    chain = [f for f in facts if f.fact.kind not in (*own, *machine)]
+    ordered = [
+        *chain,
+        *(f for f in facts if f.fact.kind in machine),
+        *(f for f in facts if f.fact.kind in own),
+    ]
+    if not chain and len(ordered) == 1:
+        return _alone(ordered[0])
+    clauses = [
+        f"{format_fact(f)} ({f.fact.source})" if f.fact.source else format_fact(f) for f in ordered
+    ]
+    lines = [f"{first} {clauses[0]}", *(f"and {clause}" for clause in clauses[1:])]
+    return "\n".join(lines) + ",\nno set of wheels does all of this."
+
+
+def _alone(described: ConflictFact) -> str:
+    """Tell of a requirement that nothing listed satisfies."""
+    return f"{_capital(format_fact(described))} ({described.fact.source}), and no index lists such a wheel."
+
+
+def _capital(text: str) -> str:
+    return text[:1].upper() + text[1:]

@@ -1,0 +1,267 @@
+"""What should be said of a finished set: what was held back and why, what is not known.
+
+Each warning has a stable code. Nothing here changes the set.
+"""
+
+from collections.abc import Iterator
+
+from packaging.version import Version
+
+from cudalock.cuda import CudaVersion, parse_cuda_version
+from cudalock.resolver.admission import obstacle
+from cudalock.resolver.candidates import Candidate
+from cudalock.resolver.demands import TOOLKIT, Violation
+from cudalock.resolver.engine import Solution
+from cudalock.resolver.request import Edge
+from cudalock.resolver.resolution import (
+    Resolution,
+    ResolvedPackage,
+    SetWarning,
+    edges_in_force,
+    needed_driver,
+)
+from cudalock.resolver.world import World
+
+__all__ = ["describe", "format_versions"]
+
+
+def describe(world: World, solution: Solution) -> Resolution:
+    """Describe a checked solution: its packages, what it needs, and what to say of it."""
+    packages = tuple(_package(world, solution, p) for p in sorted(solution.candidates))
+    toolkit = solution.values.get(TOOLKIT)
+    warnings = [
+        *_held_back(world, solution),
+        *_last_resorts(world, solution),
+        *_unknown(world, packages),
+        *_disagreeing(packages),
+        *_majors_only(world, packages),
+        *_other_minor(world, solution, packages),
+        *_lacking_extras(packages),
+        *_assumed(packages),
+        *_listing_notes(world, packages),
+    ]
+    return Resolution(
+        target=world.target,
+        packages=packages,
+        toolkit=parse_cuda_version(toolkit) if toolkit is not None else None,
+        driver=needed_driver(world.target, [package.variant for package in packages]),
+        warnings=tuple(warnings),
+    )
+
+
+def _package(world: World, solution: Solution, project: str) -> ResolvedPackage:
+    candidate = solution.candidates[project]
+    details = world.details(candidate)
+    extras = solution.extras.get(project, frozenset())
+    edges = [*world.edges(candidate)]
+    for extra in sorted(extras):
+        edges.extend(world.edges(candidate, extra))
+    if details.metadata is None:  # pragma: no cover - a checked solution has read every wheel
+        raise AssertionError(f"{candidate} was never read")
+    return ResolvedPackage(
+        project=project,
+        version=candidate.version,
+        file=candidate.file,
+        metadata=details.metadata,
+        variant=details.variant,
+        extras=extras,
+        dependencies=tuple(sorted({e.node for e in edges if not e.node.startswith("<")})),
+    )
+
+
+def format_versions(versions: list[Version] | tuple[Version, ...]) -> str:
+    """Format versions as a person says them: one, two with "and", else the first to the last."""
+    texts = [str(version) for version in versions]
+    if len(texts) > 2:
+        return f"{texts[0]} to {texts[-1]}"
+    return " and ".join(texts)
+
+
+def _held_back(world: World, solution: Solution) -> Iterator[SetWarning]:
+    """Say which newer releases of what the user asked for were not taken, and why."""
+    forced: dict[str, list[Edge]] = {}
+    for edge in edges_in_force(world, solution):
+        forced.setdefault(edge.node, []).append(edge)
+    for project in dict.fromkeys(edge.node for edge in world.roots):
+        chosen = solution.candidates.get(project)
+        if chosen is None:
+            continue
+        options = world.options(project, nightly=chosen.file.nightly)
+        public = Version(chosen.version.public)
+        asked = [edge for edge in world.roots if edge.node == project]
+        groups: dict[tuple[str, str], tuple[str, list[Candidate]]] = {}
+        for candidate in options.candidates:
+            if Version(candidate.version.public) <= public:
+                continue
+            if obstacle(world, options, candidate, asked) is None:
+                reason = _reason(world, solution, candidate, forced)
+                if reason is not None:
+                    detail, source, against = reason
+                    groups.setdefault((detail, against), (source, []))[1].append(candidate)
+        for (detail, against), (source, held) in groups.items():
+            yield _held_back_warning(project, held, detail, source, against)
+
+
+def _held_back_warning(
+    project: str, held: list[Candidate], detail: str, source: str, against: str
+) -> SetWarning:
+    versions = sorted({Version(candidate.version.public) for candidate in held})
+    indices = " and ".join(sorted({f"`{candidate.file.index}`" for candidate in held}))
+    verb = "are" if len(versions) > 1 else "is"
+    message = (
+        f"{project} {format_versions(versions)} on {indices} {verb} held back:"
+        f" {detail} ({source}); {against}"
+    )
+    return SetWarning(code="held-back", message=message, facts=(detail, against))
+
+
+def _reason(
+    world: World, solution: Solution, candidate: Candidate, forced: dict[str, list[Edge]]
+) -> tuple[str, str, str] | None:
+    """Return (what is said of the wheel, where, what it is against), if it is known."""
+    details = world.known(candidate)
+    violations = details.violations if details is not None else candidate.violations
+    if violations:
+        told = min(violations, key=_telling)
+        return told.fact.detail, _place(told.fact.source), told.pin.detail
+    if details is None or details.metadata is None:
+        return None
+    for demand in details.demands:
+        value = solution.values.get(demand.package)
+        if value is None or value in demand.values:
+            continue
+        for edge in forced.get(demand.package, ()):
+            if edge.fact.subject != candidate.project and not (edge.values or set()) & (
+                demand.values
+            ):
+                who = solution.candidates[edge.fact.subject]
+                against = f"{who.project} {who.version} {edge.fact.detail} ({edge.fact.source})"
+                return demand.fact.detail, demand.fact.source, against
+    return None
+
+
+def _place(source: str) -> str:
+    """Shorten what was seen to what a sentence can carry."""
+    return source if len(source) <= 60 else f"{source[:57]}…"
+
+
+def _telling(violation: Violation) -> int:
+    order = ("<driver>", "<gpu", "<cuda-runtime>", "<cuda>")
+    return next(i for i, prefix in enumerate(order) if violation.package.startswith(prefix))
+
+
+def _last_resorts(world: World, solution: Solution) -> Iterator[SetWarning]:
+    for project in sorted(solution.candidates):
+        candidate = solution.candidates[project]
+        reason = candidate.last_resort or world.details(candidate).last_resort
+        if reason is not None:
+            yield SetWarning(
+                code="ptx-only",
+                message=f"{candidate} is taken because nothing else serves the GPU: {reason}",
+            )
+
+
+def _unknown(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
+    """Name the wheels of CUDA projects whose CUDA is not known."""
+    names = [
+        f"{package.project} {package.version}"
+        for package in packages
+        if package.variant.state == "unknown" and _built_for_cuda(world, package)
+    ]
+    if names:
+        yield SetWarning(
+            code="unknown-cuda",
+            message=(
+                "nothing on the page or in the metadata says which CUDA these are built for: "
+                + ", ".join(names)
+            ),
+            facts=tuple(names),
+        )
+
+
+def _built_for_cuda(world: World, package: ResolvedPackage) -> bool:
+    knowledge = world.knowledge
+    if world.is_cuda_project(package.project):
+        return knowledge.mark("compiles", package.project) is None
+    return any(
+        dependency in knowledge.partners
+        or any(library.project == dependency for library in knowledge.runtime_libraries)
+        for dependency in package.dependencies
+    )
+
+
+def _disagreeing(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
+    for package in packages:
+        if package.variant.disagreement:
+            seen = tuple(f"{o.text} ({o.source})" for o in package.variant.evidence)
+            yield SetWarning(
+                code="evidence-disagrees",
+                message=f"{package.project} {package.version}: {'; '.join(seen)}",
+                facts=seen,
+            )
+
+
+def _majors_only(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
+    """Say which wheels ``strict`` took on a label that names only a major."""
+    if world.target.cuda_compat != "strict":
+        return
+    names = [
+        f"{package.project} {package.version}"
+        for package in packages
+        if (seen := package.variant.decisive) is not None
+        and seen.kind == "label"
+        and package.variant.cuda is None
+    ]
+    if names:
+        yield SetWarning(
+            code="major-only",
+            message="the label names only a CUDA major, which is accepted in that major: "
+            + ", ".join(names),
+            facts=tuple(names),
+        )
+
+
+def _other_minor(
+    world: World, solution: Solution, packages: tuple[ResolvedPackage, ...]
+) -> Iterator[SetWarning]:
+    """Name projects numbered by CUDA, and parts under ``minor``, of another release than the set."""
+    decided = solution.values.get(TOOLKIT)
+    release = parse_cuda_version(decided) if decided is not None else world.target.cuda
+    for package in packages:
+        number = CudaVersion(major=package.version.major, minor=package.version.minor)
+        numbered = world.knowledge.cuda_number(package.project) is not None
+        if numbered and release is not None and number != release:
+            yield SetWarning(
+                code="other-minor",
+                message=f"{package.project} {package.version} is for CUDA {number}; "
+                f"the set is CUDA {release}",
+            )
+
+
+def _lacking_extras(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
+    for package in packages:
+        lacking = package.extras - package.metadata.provides_extra
+        if lacking and not package.metadata.assumed:
+            yield SetWarning(
+                code="missing-extra",
+                message=f"{package.project} {package.version} has no extra {', '.join(lacking)}",
+            )
+
+
+def _assumed(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
+    assumed = [package for package in packages if package.metadata.assumed]
+    if assumed:
+        facts = tuple(f"{p.project} {p.version}: {p.metadata.source}" for p in assumed)
+        names = ", ".join(f"{p.project} {p.version}" for p in assumed)
+        yield SetWarning(
+            code="assumed-metadata",
+            message=f"what these require is assumed, not read from their own METADATA: {names}",
+            facts=facts,
+        )
+
+
+def _listing_notes(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
+    for package in packages:
+        options = world.options(package.project, nightly=package.file.nightly)
+        for note in options.listing.notes:
+            yield SetWarning(code="index", message=note)
