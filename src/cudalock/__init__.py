@@ -16,7 +16,12 @@ from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
     from cudalock.api import IndexOptions, Session, detect_target, resolve
-    from cudalock.cuda import ComputeCapability, CudaVersion, DriverVersion
+    from cudalock.cuda import (
+        ComputeCapability,
+        CudaVersion,
+        DriverVersion,
+        parse_driver_version,
+    )
     from cudalock.errors import (
         CudalockError,
         HostError,
@@ -59,6 +64,7 @@ __all__ = [
     "UsageError",
     "WheelError",
     "detect_target",
+    "parse_driver_version",
     "read_lock",
     "resolve",
     "write_lock",
@@ -66,7 +72,12 @@ __all__ = [
 
 _HOMES = {
     "cudalock.api": ("IndexOptions", "Session", "detect_target", "resolve"),
-    "cudalock.cuda": ("ComputeCapability", "CudaVersion", "DriverVersion"),
+    "cudalock.cuda": (
+        "ComputeCapability",
+        "CudaVersion",
+        "DriverVersion",
+        "parse_driver_version",
+    ),
     "cudalock.errors": (
         "CudalockError",
         "HostError",

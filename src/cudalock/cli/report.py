@@ -13,6 +13,7 @@ from cudalock.resolver.resolution import Resolution, ResolvedPackage
 __all__ = ["report_conflict", "report_near_names", "report_resolution"]
 
 _QUIET_CODES = frozenset({"assumed-metadata"})
+_NOTES = frozenset({"held-back", "index", "unpublished", "major-only", "cuda-any"})
 
 
 def report_resolution(
@@ -34,7 +35,8 @@ def report_resolution(
     terminal.say()
     for warning in resolution.warnings:
         if terminal.verbose or warning.code not in _QUIET_CODES:
-            terminal.warn(warning.message)
+            tell = terminal.note if warning.code in _NOTES else terminal.warn
+            tell(warning.message)
         else:
             wheels = len(warning.facts)
             what = "one wheel requires" if wheels == 1 else f"{wheels} wheels require"

@@ -16,7 +16,14 @@ from typing import Literal, Self, TextIO
 __all__ = ["Color", "Status", "Terminal", "printable"]
 
 Color = Literal["auto", "always", "never"]
-_CODES = {"error": "1;31", "warning": "1;33", "hint": "1;36", "strong": "1", "good": "1;32"}
+_CODES = {
+    "error": "1;31",
+    "warning": "1;33",
+    "hint": "1;36",
+    "note": "1;34",
+    "strong": "1",
+    "good": "1;32",
+}
 _WIDEST = 100
 _PLAIN_WIDTH = 80
 
@@ -59,6 +66,10 @@ class Terminal:
         """Say something, unless quiet. Lines longer than the terminal are wrapped."""
         if not self.quiet:
             self._write(text)
+
+    def note(self, text: str) -> None:
+        """Say something that explains the outcome."""
+        self._labelled("note", text)
 
     def warn(self, text: str) -> None:
         """Say something that a person should know."""

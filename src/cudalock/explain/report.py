@@ -12,7 +12,7 @@ from packaging.version import Version
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict, ConflictFact, ProjectSummary
 from cudalock.resolver.facts import FactKind
-from cudalock.resolver.notes import format_versions
+from cudalock.resolver.notes import format_versions, plural
 
 __all__ = ["format_conflict", "format_fact", "format_summary", "format_target"]
 
@@ -60,18 +60,11 @@ def format_fact(described: ConflictFact) -> str:
         case FactKind.DEPENDENCY:
             return f"{subject} {'require' if several else 'requires'} `{fact.detail}`"
         case FactKind.DEMAND | FactKind.PAIRING | FactKind.RELEASE | FactKind.FAMILY:
-            return f"{subject} {_plural(fact.detail) if several else fact.detail}"
+            return f"{subject} {plural(fact.detail) if several else fact.detail}"
         case FactKind.REJECTION | FactKind.UNKNOWN | FactKind.INCOMPLETE:
             return _rejected(described)
         case _:
             assert_never(fact.kind)
-
-
-def _plural(detail: str) -> str:
-    for singular, plural in (("is ", "are "), ("shares ", "share ")):
-        if detail.startswith(singular):
-            return plural + detail.removeprefix(singular)
-    return detail
 
 
 def _rejected(described: ConflictFact) -> str:

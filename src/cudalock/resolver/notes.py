@@ -22,7 +22,7 @@ from cudalock.resolver.resolution import (
 )
 from cudalock.resolver.world import World
 
-__all__ = ["describe", "format_versions"]
+__all__ = ["describe", "format_versions", "plural"]
 
 
 def describe(world: World, solution: Solution) -> Resolution:
@@ -107,25 +107,39 @@ def _held_back_warning(
 ) -> SetWarning:
     versions = sorted({Version(candidate.version.public) for candidate in held})
     indices = " and ".join(sorted({f"`{candidate.file.index}`" for candidate in held}))
-    verb = "are" if len(versions) > 1 else "is"
-    message = (
-        f"{project} {format_versions(versions)} on {indices} {verb} held back:"
-        f" {detail} ({source}); {against}"
+    told = [f"held back: {project} {format_versions(versions)} on {indices}"]
+    if detail:
+        told.append(plural(detail) if len(versions) > 1 else detail)
+    if source:
+        told.append(f"({_place(source)})")
+    joint = "; " if detail else ", because "
+    message = " ".join(told) + (joint + against if against else "")
+    return SetWarning(
+        code="held-back", message=message, facts=tuple(filter(None, (detail, against)))
     )
-    return SetWarning(code="held-back", message=message, facts=(detail, against))
+
+
+def plural(detail: str) -> str:
+    """Say of several what was said of one: "is built for" becomes "are built for"."""
+    for one, several in (("is ", "are "), ("shares ", "share "), ("requires ", "require ")):
+        if detail.startswith(one):
+            return several + detail.removeprefix(one)
+    return detail
 
 
 def _reason(
     world: World, solution: Solution, candidate: Candidate, forced: dict[str, list[Edge]]
 ) -> tuple[str, str, str] | None:
-    """Return (what is said of the wheel, where, what it is against), if it is known."""
+    """Return (what is said of the wheel, where, what is against it), if it is known."""
     details = world.known(candidate)
     violations = details.violations if details is not None else candidate.violations
     if violations:
         told = min(violations, key=_telling)
-        return told.fact.detail, _place(told.fact.source), told.pin.detail
-    if details is None or details.metadata is None:
+        return told.fact.detail, told.fact.source, told.pin.detail
+    if details is None:
         return None
+    if details.rejection is not None:
+        return f"is {details.rejection.detail}", "", ""
     for demand in details.demands:
         value = solution.values.get(demand.package)
         if value is None or value in demand.values:
@@ -136,7 +150,7 @@ def _reason(
             ):
                 who = solution.candidates[edge.fact.subject]
                 against = f"{who.project} {who.version} {edge.fact.detail} ({edge.fact.source})"
-                return demand.fact.detail, demand.fact.source, against
+                return "", "", against
     return None
 
 
