@@ -7,7 +7,7 @@ import json
 from collections.abc import Mapping, Sequence
 
 from cudalock.errors import CudalockError
-from cudalock.explain.report import format_fact
+from cudalock.explain.report import format_fact, format_source
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict, ConflictFact
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
@@ -137,5 +137,5 @@ def _fact(described: ConflictFact) -> dict[str, object]:
     return {
         "kind": described.fact.kind.word,
         "text": format_fact(described),
-        "source": described.fact.source,
+        "source": format_source(described),
     }

@@ -14,7 +14,7 @@ from cudalock.resolver.conflict import Conflict, ConflictFact, ProjectSummary
 from cudalock.resolver.facts import FactKind
 from cudalock.resolver.notes import format_versions, plural
 
-__all__ = ["format_conflict", "format_fact", "format_summary", "format_target"]
+__all__ = ["format_conflict", "format_fact", "format_source", "format_summary", "format_target"]
 
 
 def format_target(target: Target) -> str:
@@ -120,16 +120,27 @@ def _chain(facts: Iterable[ConflictFact], *, first: str = "Because") -> str:
     ]
     if not chain and len(ordered) == 1:
         return _alone(ordered[0])
-    clauses = [
-        f"{format_fact(f)} ({f.fact.source})" if f.fact.source else format_fact(f) for f in ordered
-    ]
+    clauses = [_sourced(described) for described in ordered]
     lines = [f"{first} {clauses[0]}", *(f"and {clause}" for clause in clauses[1:])]
     return "\n".join(lines) + ",\nno set of wheels does all of this."
 
 
+def format_source(described: ConflictFact) -> str:
+    """Say where a fact is written: the first place, and the last when there are several."""
+    places = [source for source in described.sources if source]
+    if len(places) > 2:
+        return f"{places[0]} … {places[-1]}"
+    return _joined(places)
+
+
+def _sourced(described: ConflictFact) -> str:
+    source = format_source(described)
+    return f"{format_fact(described)} ({source})" if source else format_fact(described)
+
+
 def _alone(described: ConflictFact) -> str:
     """Tell of a requirement that nothing listed satisfies."""
-    return f"{_capital(format_fact(described))} ({described.fact.source}), and no index lists such a wheel."
+    return f"{_capital(_sourced(described))}, and no index lists such a wheel."
 
 
 def _capital(text: str) -> str:

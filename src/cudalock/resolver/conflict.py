@@ -5,7 +5,7 @@ deletion (each fact is set aside in turn, and stays aside if the rest still refu
 exhaustive search, which the main search shares no code with.
 """
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
@@ -13,7 +13,7 @@ from packaging.version import Version
 
 from cudalock.errors import ResolutionError, ResolutionStoppedError
 from cudalock.host import Target
-from cudalock.resolver.candidates import ProjectOptions
+from cudalock.resolver.candidates import Candidate, ProjectOptions
 from cudalock.resolver.exhaustive import Refusal, search_facts
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.world import World
@@ -26,9 +26,13 @@ _ALSO_LIMIT = 3
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ConflictFact:
-    """A fact with what it covers: ``versions`` (oldest first) and how many ``wheels``."""
+    """A fact with what it covers: ``versions`` (oldest first) and how many ``wheels``.
+
+    ``sources`` are the places that say so, in the order of the versions they speak of.
+    """
 
     fact: Fact
+    sources: tuple[str, ...]
     versions: tuple[Version, ...] = ()
     wheels: int = 0
 
@@ -79,7 +83,7 @@ def make_conflict(world: World, refusal: Refusal) -> Conflict:
     Raises `ResolutionStoppedError` when the minimal set rests on something that could not be seen
     (a page that is not whole, a wheel without metadata): then a solution may exist.
     """
-    core = _minimal(world, refusal.facts, frozenset())
+    core = _minimal(world, _preferred(world, refusal.facts), frozenset())
     unseen = sorted(fact for fact in core if fact.kind.proves_nothing)
     if unseen:
         raise _could_not_tell(unseen)
@@ -101,6 +105,30 @@ def make_conflict(world: World, refusal: Refusal) -> Conflict:
         also=tuple(_described(world, facts) for facts in also),
         projects=tuple(summarise(world, project) for project in sorted(subjects)),
     )
+
+
+def _preferred(world: World, facts: frozenset[Fact]) -> frozenset[Fact]:
+    """Look for a refusal without what proves nothing, and then without the policy.
+
+    There may be one even where the first refusal needs such a fact: a search takes the first
+    reason it meets.
+    """
+    excluded: set[FactKind] = set()
+    for kinds in ((FactKind.INCOMPLETE, FactKind.UNKNOWN), (FactKind.POLICY,)):
+        if not any(fact.kind in kinds for fact in facts):
+            continue
+        tried = excluded.union(kinds)
+        try:
+            answer = search_facts(world, _without(tried))
+        except ResolutionStoppedError:
+            continue
+        if isinstance(answer, Refusal):
+            facts, excluded = answer.facts, tried
+    return facts
+
+
+def _without(kinds: set[FactKind]) -> Callable[[Fact], bool]:
+    return lambda fact: fact.kind not in kinds
 
 
 def _own(core: frozenset[Fact]) -> frozenset[Fact]:
@@ -150,11 +178,7 @@ def _described(world: World, core: Iterable[Fact]) -> tuple[ConflictFact, ...]:
         for edge in world.roots
         if any(f.kind is FactKind.REQUIREMENT and f == edge.fact for f in facts)
     ]
-    described = []
-    for fact in facts:
-        versions, wheels = _covered(world, fact, {e.node: e.specifier for e in wishes})
-        described.append(ConflictFact(fact=fact, versions=versions, wheels=wheels))
-    return tuple(described)
+    return tuple(_covering(world, fact, {edge.node for edge in wishes}) for fact in facts)
 
 
 _TOLD = (
@@ -178,33 +202,40 @@ def _telling_order(fact: Fact) -> tuple[int, Fact]:
     return _TOLD.index(fact.kind), fact
 
 
-def _covered(
-    world: World, fact: Fact, wishes: dict[str, object]
-) -> tuple[tuple[Version, ...], int]:
-    """Return the versions a fact speaks of (within what was asked for) and its wheels."""
+def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
+    """Find what a fact speaks of, within what was asked for: versions, wheels and places."""
     if not fact.subject or fact.subject.startswith("<"):
-        return (), 0
+        return ConflictFact(fact=fact, sources=(fact.source,))
     options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
-    versions: set[Version] = set()
-    wheels = 0
-    for ghost in options.ghosts:
-        if ghost.fact == fact:
-            wheels += ghost.count
-            if ghost.version is not None:
-                versions.add(ghost.version)
+    ghosts = [ghost for ghost in options.ghosts if ghost.fact == fact]
+    places: list[tuple[Version, str]] = []
     asked = [edge for edge in world.roots if edge.node == fact.subject and edge.node in wishes]
     for candidate in options.candidates:
-        details = world.known(candidate)
-        violations = details.violations if details is not None else candidate.violations
-        said = [violation.fact for violation in violations]
-        if details is not None:
-            said += [demand.fact for demand in details.demands]
-            said += [details.rejection] if details.rejection is not None else []
-            said += [edge.fact for edge in world.edges(candidate)]
-        if fact in said and all(edge.admits(candidate.version) for edge in asked):
-            versions.add(candidate.version)
-            wheels += 1
-    return tuple(sorted(versions)), wheels
+        if all(edge.admits(candidate.version) for edge in asked):
+            said = (other for other in _said(world, candidate) if other == fact)
+            places.extend((candidate.version, other.source) for other in said)
+    versions = {version for version, _ in places}
+    versions |= {ghost.version for ghost in ghosts if ghost.version is not None}
+    places.sort()
+    return ConflictFact(
+        fact=fact,
+        sources=tuple(dict.fromkeys(source for _, source in places)) or (fact.source,),
+        versions=tuple(sorted(versions)),
+        wheels=len(places) + sum(ghost.count for ghost in ghosts),
+    )
+
+
+def _said(world: World, candidate: Candidate) -> set[Fact]:
+    """Return the facts that speak of one candidate, as far as it was read."""
+    details = world.known(candidate)
+    if details is None:
+        return {violation.fact for violation in candidate.violations}
+    said = {violation.fact for violation in details.violations}
+    said.update(demand.fact for demand in details.demands)
+    said.update(edge.fact for edge in world.edges(candidate))
+    if details.rejection is not None:
+        said.add(details.rejection)
+    return said
 
 
 def summarise(world: World, project: str) -> ProjectSummary:

@@ -6,7 +6,7 @@ never on single wheels: `dependency` facts of many releases with the same text a
 are the wheels of one project ruled out for one reason.
 """
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import IntEnum
 
 __all__ = ["Fact", "FactKind"]
@@ -50,11 +50,12 @@ class Fact:
 
     ``subject`` is the project (or virtual package) the fact is about; ``detail`` what it says, in
     words that stand alone after the subject and its versions; ``object`` the project or virtual
-    package it speaks of; ``source`` where that is written.
+    package it speaks of. ``source`` is where that is written: one place of several, so it takes no
+    part in comparison.
     """
 
     kind: FactKind
     subject: str
     object: str
     detail: str
-    source: str
+    source: str = field(compare=False)

@@ -1,0 +1,241 @@
+"""Publisher definitions: `indices/*.toml`, one file a publisher, knowledge and not code.
+
+A definition says where a publisher keeps its wheels, how its pages are written, which answers mean
+"absent" and of which projects it is the source. It is one index, whatever its templates: the
+candidates of a project are the union over its populated folders. Which CUDA releases a publisher
+serves is asked, never listed here. Fetching and routing belong to other modules of this room.
+"""
+
+import re
+from collections.abc import Iterable
+from dataclasses import dataclass
+from pathlib import Path
+from urllib.parse import quote, urlsplit
+
+from cudalock.errors import UsageError, WheelError
+from cudalock.index.locate import DataFileError, FaultList, parse_toml, read_data_file
+from cudalock.wheel.names import format_quoted, parse_project_name
+
+__all__ = [
+    "Definition",
+    "IndexFolder",
+    "expand_templates",
+    "load_definitions",
+    "parse_definition",
+    "parse_template",
+]
+
+_KEYS = frozenset(
+    {"name", "dialect", "absent", "labels", "projects", "nightly-projects", "nightly-days"}
+    | {"cpu", "templates", "source"}
+)
+_DIALECTS = frozenset({"simple", "flat"})
+_LABELS = frozenset({"local", "project", "none"})
+_NAME = re.compile(r"[a-z0-9](?:[a-z0-9-]{0,62}[a-z0-9])?\Z", re.ASCII)
+_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_FOLDER = re.compile(r"[A-Za-z0-9][A-Za-z0-9._+-]{0,63}\Z", re.ASCII)
+_LOOPBACK = frozenset({"127.0.0.1", "::1", "localhost"})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Definition:
+    """One publisher.
+
+    ``stable`` and ``nightly`` are URL templates with ``{cuda}`` and ``{version}``; ``cpu`` is what
+    stands in place of ``{cuda}`` for a target without CUDA (None: such a target is not served).
+    ``absent`` holds the HTTP statuses that mean "this publisher does not have it". ``labels`` says
+    where the CUDA release of a wheel stands: ``local`` in its local version label, ``project`` in
+    the project's name, ``none`` for wheels that carry it nowhere. ``projects`` is what the index
+    is the source of, ``nightly_projects`` what it is the source of in its nightly templates only.
+    ``nightly_days`` is how long a nightly stays before the publisher drops it.
+    """
+
+    name: str
+    stable: tuple[str, ...]
+    nightly: tuple[str, ...] = ()
+    cpu: str | None = None
+    dialect: str = "simple"
+    absent: frozenset[int] = frozenset({404})
+    labels: tuple[str, ...] = ("local",)
+    projects: frozenset[str] = frozenset()
+    nightly_projects: frozenset[str] = frozenset()
+    nightly_days: int | None = None
+    source: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexFolder:
+    """One expanded template: ``folder`` is what stood for ``{cuda}``, None where nothing did."""
+
+    url: str
+    folder: str | None = None
+    version: str | None = None
+    nightly: bool = False
+
+
+def parse_template(text: str, *, where: str) -> str:
+    """Return a URL template without a trailing slash; raise `UsageError` for anything else.
+
+    https only, http for loopback. ``{cuda}`` and ``{version}`` are the only placeholders and stand
+    in the path, so that no value of theirs can name another host.
+    """
+    unknown = [name for name in _PLACEHOLDER.findall(text) if name not in ("cuda", "version")]
+    rest = _PLACEHOLDER.sub("x", text)
+    if unknown or "{" in rest or "}" in rest:
+        raise UsageError(
+            f"expected only the placeholders {{cuda}} and {{version}}, found {format_quoted(text)}",
+            where=where,
+        )
+    try:
+        parts = urlsplit(text)
+        host = parts.hostname or ""
+        _ = parts.port
+    except ValueError as error:
+        raise UsageError(f"expected a URL, found {format_quoted(text)}", where=where) from error
+    secure = parts.scheme == "https" or (parts.scheme == "http" and host in _LOOPBACK)
+    plain = text.isascii() and text.isprintable() and " " not in text
+    if not (secure and host and plain) or "{" in parts.netloc or parts.query or parts.fragment:
+        raise UsageError(f"expected an https URL, found {format_quoted(text)}", where=where)
+    return text.rstrip("/")
+
+
+def parse_definition(text: str, *, where: str) -> Definition:
+    """Parse one definition file; raise `DataFileError` with every fault of it."""
+    table = parse_toml(text, where=where)
+    faults = FaultList(where)
+    faults.check_keys(table, _KEYS)
+    name = faults.text(table, "name")
+    if name and not _NAME.match(name):
+        faults.add(
+            "name", f"expected lower-case letters, digits and `-`, found {format_quoted(name)}"
+        )
+    stable, nightly = _parse_templates(table.get("templates"), faults)
+    absent = table.get("absent", [404])
+    if not isinstance(absent, list) or not all(
+        type(code) is int and 400 <= code < 500 for code in absent
+    ):
+        faults.add("absent", f"expected HTTP statuses from 400 to 499, found `{absent!r}`")
+        absent = []
+    days = table.get("nightly-days")
+    if days is not None and (type(days) is not int or days <= 0):
+        faults.add("nightly-days", f"expected a positive number of days, found `{days!r}`")
+    dialect = table.get("dialect", "simple")
+    if dialect not in _DIALECTS:
+        faults.add(
+            "dialect", f"expected one of {', '.join(sorted(_DIALECTS))}, found `{dialect!r}`"
+        )
+    labels = faults.texts(table, "labels") or ("local",)
+    if not _LABELS.issuperset(labels):
+        faults.add("labels", f"expected among {', '.join(sorted(_LABELS))}, found `{labels!r}`")
+    cpu = table.get("cpu")
+    if cpu is not None and not (isinstance(cpu, str) and _FOLDER.match(cpu)):
+        faults.add("cpu", f"expected the name of a folder, found `{cpu!r}`")
+    definition = Definition(
+        name=name,
+        stable=stable,
+        nightly=nightly,
+        cpu=cpu if isinstance(cpu, str) else None,
+        dialect=str(dialect),
+        absent=frozenset(code for code in absent if isinstance(code, int)),
+        labels=labels,
+        projects=_parse_projects(table, "projects", faults),
+        nightly_projects=_parse_projects(table, "nightly-projects", faults),
+        nightly_days=days if isinstance(days, int) else None,
+        source=faults.text(table, "source"),
+    )
+    if definition.nightly_projects and not nightly:
+        faults.add("nightly-projects", "expected templates.nightly for them, found none")
+    faults.raise_if_any()
+    return definition
+
+
+def _parse_templates(table: object, faults: FaultList) -> tuple[tuple[str, ...], tuple[str, ...]]:
+    if not isinstance(table, dict):
+        faults.add("templates", "expected a table with `stable` and, where there is one, `nightly`")
+        return (), ()
+    faults.check_keys(table, ("stable", "nightly"), "templates.")
+    found: list[tuple[str, ...]] = []
+    for name in ("stable", "nightly"):
+        templates = []
+        for text in faults.texts(table, name, "templates."):
+            try:
+                templates.append(parse_template(text, where=faults.where))
+            except UsageError as error:
+                faults.add(f"templates.{name}", error.message)
+        found.append(tuple(templates))
+    if not table.get("stable"):
+        faults.add("templates.stable", "expected at least one URL template, found nothing")
+    return found[0], found[1]
+
+
+def _parse_projects(table: dict[str, object], name: str, faults: FaultList) -> frozenset[str]:
+    projects = set()
+    for text in faults.texts(table, name):
+        try:
+            projects.add(parse_project_name(text))
+        except WheelError as error:
+            faults.add(name, error.message)
+    return frozenset(projects)
+
+
+def load_definitions(directory: Path) -> tuple[Definition, ...]:
+    """Read every ``*.toml`` of a folder, by file name; raise one error with all faults of all."""
+    found: list[Definition] = []
+    faults: list[str] = []
+    owners: dict[str, str] = {}
+    for path in sorted(directory.glob("*.toml")):
+        try:
+            text = read_data_file(path).decode("utf-8")
+            definition = parse_definition(text, where=path.name)
+        except UnicodeDecodeError:
+            faults.append(f"{path.name}: expected UTF-8")
+            continue
+        except DataFileError as error:
+            faults += [f"{path.name}: {fault}" for fault in error.faults]
+            continue
+        for taken in [other for other in found if other.name == definition.name]:
+            faults.append(f"{path.name}: name: `{taken.name}` is the name of another definition")
+        # A project comes from one index; two sources would make the answer depend on file order.
+        for project in sorted(definition.projects):
+            owner = owners.setdefault(project, definition.name)
+            if owner != definition.name:
+                faults.append(f"{path.name}: projects: `{project}` is already named by `{owner}`")
+        found.append(definition)
+    if faults:
+        raise DataFileError(faults, where=str(directory))
+    return tuple(found)
+
+
+def expand_templates(
+    definition: Definition,
+    *,
+    cuda_labels: Iterable[str] = (),
+    versions: Iterable[str] = (),
+    nightly: bool = False,
+    cpu: bool = False,
+) -> tuple[IndexFolder, ...]:
+    """Return the folders to ask, each once, in the order of the templates.
+
+    ``cuda_labels`` (``cu130``, ``cu129`` …) and ``versions`` keep their order, versions outermost,
+    so that newest first stays newest first. With ``cpu`` the definition's own folder stands in
+    place of the labels; a template with ``{cuda}`` is left out when it has none. ``nightly``
+    expands the nightly templates, and only those.
+    """
+    folders: tuple[str, ...] = tuple(cuda_labels)
+    if cpu:
+        folders = () if definition.cpu is None else (definition.cpu,)
+    for folder in folders:
+        if not _FOLDER.match(folder):
+            raise UsageError(f"expected the name of a folder, found {format_quoted(folder)}")
+    asked = tuple(versions)
+    found: dict[str, IndexFolder] = {}
+    for template in definition.nightly if nightly else definition.stable:
+        for version in asked if "{version}" in template else (None,):
+            for folder_name in folders if "{cuda}" in template else (None,):
+                url = template.replace("{version}", quote(version or "", safe=""))
+                url = url.replace("{cuda}", quote(folder_name or "", safe=""))
+                found.setdefault(
+                    url,
+                    IndexFolder(url=url, folder=folder_name, version=version, nightly=nightly),
+                )
+    return tuple(found.values())

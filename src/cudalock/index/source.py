@@ -1,0 +1,353 @@
+"""Everything the indexes say, project by project: what the resolver asks for its candidates.
+
+`routing.py` decides where a project is asked for; here it is asked, once, and the answers become one
+listing: the union over the populated folders of one index. A definition that answers "absent" in
+every folder leaves the project to the default index, which is said; an index that cannot be read
+is an error that names the flag which leaves it out, never "absent".
+
+The resolver declares the protocol this fits; neither room imports the other. HTTP is left to
+`client.py`, pages to `simple.py`, recordings to `recorded.py`.
+"""
+
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from dataclasses import replace
+from threading import Lock
+from types import TracebackType
+from typing import Self
+
+from packaging.specifiers import SpecifierSet
+from packaging.version import Version
+
+from cudalock.index.address import shown_url
+from cudalock.index.client import Client
+from cudalock.index.file_reader import FileReader
+from cudalock.index.find_links import parse_direct_file, parse_find_links
+from cudalock.index.memo import Memo
+from cudalock.index.pages import PageAnswer, PageReader
+from cudalock.index.recorded import Recording
+from cudalock.index.routes import DEFAULT_INDEX, FolderRequest, Route
+from cudalock.index.routing import Router
+from cudalock.wheel.knowledge import Knowledge
+from cudalock.wheel.listing import IndexAnswer, ListedFile, ProjectListing
+from cudalock.wheel.metadata import CoreMetadata
+
+__all__ = ["IndexSource"]
+
+# A default index can list any number of releases; a publisher that serves none of the newest 128
+# is not asked for the rest, and the answer says that it is partial.
+_RELEASES_LIMIT = 128
+
+
+class IndexSource:
+    """Listings and metadata of projects, each asked for once. Thread-safe; blocking.
+
+    ``recordings`` maps the name of a definition to what was recorded of it: such an index answers
+    from there, without the network. ``find_links`` adds wheels to those of any project.
+    ``cached_projects`` are names met before, used for nothing but `known_projects`.
+    """
+
+    def __init__(
+        self,
+        *,
+        router: Router,
+        client: Client,
+        knowledge: Knowledge | None = None,
+        recordings: Mapping[str, Recording] | None = None,
+        find_links: Sequence[str] = (),
+        cached_projects: Iterable[str] = (),
+        readers: tuple[PageReader, FileReader] | None = None,
+    ) -> None:
+        self._router = router
+        self._client = client
+        self._knowledge = Knowledge() if knowledge is None else knowledge
+        self._recordings = dict(recordings or {})
+        self._find_links = tuple(find_links)
+        self._linked = tuple(parse_find_links(text) for text in find_links)
+        self._cached_projects = frozenset(cached_projects)
+        if readers is None:
+            readers = PageReader(client), FileReader(client, self._knowledge)
+        self._pages, self._files = readers
+        self._listings: Memo[tuple[str, bool, str], ProjectListing] = Memo()
+        self._lock = Lock()
+        self._folders: dict[tuple[str, str], bool] = {}
+        self._notes: set[str] = set()
+
+    def rerouted(self, router: Router) -> "IndexSource":
+        """Return a source for another target, which reads no page or METADATA a second time."""
+        return IndexSource(
+            router=router,
+            client=self._client,
+            knowledge=self._knowledge,
+            recordings=self._recordings,
+            find_links=self._find_links,
+            cached_projects=self._cached_projects,
+            readers=(self._pages, self._files),
+        )
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        self.close()
+
+    def close(self) -> None:
+        """End the threads that ask for pages; the client stays the caller's."""
+        self._pages.close()
+
+    # Listings
+
+    def listing(self, project: str, *, admitted: SpecifierSet, nightly: bool) -> ProjectListing:
+        """Return every file the indexes responsible for ``project`` list.
+
+        ``admitted`` matters only where a publisher keeps a folder a release: those releases are
+        asked. ``nightly`` opens the publisher's nightly templates. Raises `IndexAccessError` when
+        an index gave no usable answer, with the flag that leaves it out.
+        """
+        route = self._router.route(project, nightly=nightly)
+        versioned = any(step.versioned for step in route.chain)
+        key = (project, nightly, str(admitted) if versioned else "")
+        return self._listings.get(key, lambda: self._listing(route, admitted, nightly=nightly))
+
+    def _listing(self, route: Route, admitted: SpecifierSet, *, nightly: bool) -> ProjectListing:
+        project = route.project
+        answered: list[PageAnswer] = []
+        notes: list[str] = []
+        for step in route.chain:
+            found, passed = self._ask_route(step, admitted, nightly=nightly)
+            answered += found
+            if not all(answer.absent for answer in found):
+                notes += passed
+                break
+            if step.otherwise is not None and self._owned(step, nightly=nightly):
+                there = _told_absence(step, found)
+                sibling = self._sibling(step, admitted, nightly=nightly)
+                if sibling is not None:
+                    notes.append(
+                        f"{there}, and does have {sibling} of its family:"
+                        f" {project} is not taken from another index"
+                    )
+                    break
+                notes.append(f"{there}: it comes from the {step.otherwise.index} index")
+        if not answered:
+            answered.append(_nothing_to_ask(route))
+        for where in self._linked:
+            linked = self._pages.find_links(where, project)
+            if linked is not None:
+                answered.append(linked)
+        with self._lock:
+            self._notes.update(notes)
+        return ProjectListing(
+            project=project,
+            files=_union(file for answer in answered for file in answer.files),
+            rejections=tuple(
+                dict.fromkeys(rejection for a in answered for rejection in a.rejections)
+            ),
+            answers=tuple(dict.fromkeys(answer.answer for answer in answered)),
+            notes=tuple(notes),
+        )
+
+    def _ask_route(
+        self, route: Route, admitted: SpecifierSet, *, nightly: bool
+    ) -> tuple[list[PageAnswer], list[str]]:
+        """Ask every folder of one index; say which copies elsewhere were seen in passing."""
+        answered = self._ask(route, [f for f in route.folders if not f.versioned])
+        versioned = [folder for folder in route.folders if folder.versioned]
+        if not versioned:
+            return answered, []
+        default = self._router.default_route(route.project)
+        elsewhere = self._ask(default, default.folders)
+        listed = {Version(f.wheel.version.public) for a in elsewhere for f in a.files}
+        releases = _admitted(listed, admitted, prereleases=nightly)
+        for release in releases[:_RELEASES_LIMIT]:
+            found = self._ask(route, [folder.at_version(release) for folder in versioned])
+            answered += found
+            if any(answer.files for answer in found):
+                break
+        else:
+            if len(releases) > _RELEASES_LIMIT:
+                answered.append(_cut_short(route, versioned[0]))
+        shadows = []
+        if listed:
+            shadows.append(
+                f"the {DEFAULT_INDEX} index also lists {route.project}"
+                f" (newest {max(listed)}): not considered, it comes from {route.index}"
+            )
+        return answered, shadows
+
+    def _sibling(self, route: Route, admitted: SpecifierSet, *, nightly: bool) -> str | None:
+        """Return a project of the family that this index does list, asking for it.
+
+        Asked rather than remembered: what was listed before must not depend on the order in which
+        the resolver, or its threads, came to the projects.
+        """
+        family = self._knowledge.family(route.project)
+        for sibling in () if family is None else family.projects:
+            if sibling == route.project:
+                continue
+            for step in self._router.route(sibling, nightly=nightly).chain:
+                if step.index == route.index and self._owned(step, nightly=nightly):
+                    found, _ = self._ask_route(step, admitted, nightly=nightly)
+                    if any(answer.files for answer in found):
+                        return sibling
+        return None
+
+    def _owned(self, route: Route, *, nightly: bool) -> bool:
+        """Whether a definition's word makes the index of ``route`` the source of its project."""
+        definition = self._router.definition_for(route.project, nightly=nightly)
+        return definition is not None and definition.name == route.index
+
+    def _ask(self, route: Route, folders: Sequence[FolderRequest]) -> list[PageAnswer]:
+        recording = self._recordings.get(route.index) if route.recordable else None
+        answered = self._pages.ask(route, folders, recording)
+        with self._lock:
+            for folder, answer in zip(folders, answered, strict=True):
+                if folder.folder is not None:
+                    key = (route.index, folder.shown_folder or folder.folder)
+                    self._folders[key] = self._folders.get(key, False) or not answer.absent
+        return answered
+
+    # Files
+
+    def direct(self, project: str, url: str, sha256: str | None) -> ListedFile:
+        """Return the wheel a URL requirement names; see `parse_direct_file`."""
+        return parse_direct_file(project, url, sha256)
+
+    def metadata(self, file: ListedFile) -> CoreMetadata | None:
+        """Return what a wheel declares; None when it is unknown.
+
+        A recorded page's file without metadata is unknown: nothing is fetched for it. Else the
+        wheel's own METADATA is fetched; only where that cannot be had does a knowledge entry stand
+        in, marked assumed. Raises `IndexAccessError` and `WheelError`.
+        """
+        if file.metadata is not None:
+            return file.metadata
+        return None if self._pages.recorded(file) else self._files.metadata(file)
+
+    def missing_hashes(self, files: Iterable[ListedFile]) -> tuple[ListedFile, ...]:
+        """Return the files for which a lock needs a hash computed: none or several are claimed."""
+        return tuple(file for file in files if len(file.sha256) != 1)
+
+    def compute_hash(
+        self, file: ListedFile, progress: Callable[[int, int | None], None] | None = None
+    ) -> str:
+        """Return the sha256 of a file's bytes, downloading it once; compare it with the claims."""
+        return self._files.compute_hash(file, progress)
+
+    # What a person is told
+
+    def known_projects(self) -> frozenset[str]:
+        """Return every project's name met in data, for near-name suggestions; nothing is asked."""
+        names = set(self._cached_projects)
+        for definition in self._router.definitions:
+            names.update(definition.projects, definition.nightly_projects)
+        knowledge = self._knowledge
+        for family in knowledge.families:
+            names.update(family.projects)
+        for rename in knowledge.renames:
+            names.update((rename.project, rename.successor))
+        for pairing in knowledge.pairings:
+            names.update((pairing.project, pairing.partner))
+        for entries in (
+            knowledge.tested_sets,
+            knowledge.stand_ins,
+            knowledge.toolkits,
+            knowledge.toolkit_parts,
+            knowledge.runtime_libraries,
+            knowledge.cuda_numbers,
+            knowledge.marks,
+        ):
+            names.update(entry.project for entry in entries)
+        return frozenset(names)
+
+    def absent_folders(self) -> tuple[tuple[str, str], ...]:
+        """Return (index, folder) of folders that answered "absent" for every project asked."""
+        with self._lock:
+            return tuple(sorted(key for key, populated in self._folders.items() if not populated))
+
+    @property
+    def origin_notes(self) -> tuple[str, ...]:
+        """What a person should know about where projects came from, sorted."""
+        with self._lock:
+            return tuple(sorted(self._notes))
+
+
+def _union(files: Iterable[ListedFile]) -> tuple[ListedFile, ...]:
+    """Merge what several folders list: one file a URL, with every hash claimed for it.
+
+    A file that lies in the folders of two CUDA releases is not of either because of the folder.
+    """
+    found: dict[str, ListedFile] = {}
+    for file in files:
+        first = found.get(file.url)
+        if first is None:
+            found[file.url] = file
+            continue
+        found[file.url] = replace(
+            first,
+            folder=first.folder if first.folder == file.folder else None,
+            sha256=tuple(dict.fromkeys((*first.sha256, *file.sha256))),
+            nightly=first.nightly and file.nightly,
+            metadata=file.metadata if first.metadata is None else first.metadata,
+        )
+    return tuple(found.values())
+
+
+def _admitted(
+    versions: Iterable[Version], admitted: SpecifierSet, *, prereleases: bool
+) -> list[Version]:
+    """Return the public versions a requirement admits, newest first.
+
+    A pin on a local version (``==0.19.1+cu130``) admits the release it is a build of: the label
+    tells the folder's files apart, not the releases.
+    """
+    public = SpecifierSet(
+        ",".join(
+            spec.operator + (spec.version.partition("+")[0])
+            for spec in admitted
+            if not (spec.operator == "!=" and "+" in spec.version)
+        )
+    )
+    # Pre-releases are open for a project that is named for them or pinned to one by `==`.
+    pinned = any(s.operator in ("==", "===") and not s.version.endswith(".*") for s in admitted)
+    allowed = prereleases or pinned
+    return sorted((v for v in versions if public.contains(v, prereleases=allowed)), reverse=True)
+
+
+def _told_absence(route: Route, answered: Iterable[PageAnswer]) -> str:
+    folders = dict.fromkeys(a.answer.folder for a in answered if a.answer.folder is not None)
+    inside = f" in {', '.join(folders)}" if folders else ""
+    return f"{route.index} does not have {route.project}{inside}"
+
+
+def _nothing_to_ask(route: Route) -> PageAnswer:
+    """Answer for an index that has no folder for this target, and is the project's only source."""
+    return PageAnswer(
+        files=(),
+        rejections=(),
+        answer=IndexAnswer(
+            index=route.index,
+            url="",
+            folder=None,
+            status="absent",
+            source=f"{route.reason}, and it has no folder for this target",
+        ),
+    )
+
+
+def _cut_short(route: Route, folder: FolderRequest) -> PageAnswer:
+    return PageAnswer(
+        files=(),
+        rejections=(),
+        answer=IndexAnswer(
+            index=route.index,
+            url=shown_url(folder.url),
+            folder=folder.shown_folder,
+            status="partial",
+            source=f"only the newest {_RELEASES_LIMIT} releases were asked for",
+        ),
+    )
