@@ -11,13 +11,22 @@ from dataclasses import dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Self
+from typing import Self
 
 from packaging.requirements import Requirement
 
 from cudalock.cuda import CudaVersion, known_majors, newest_minor
 from cudalock.errors import IndexAccessError, ResolutionStoppedError, UsageError, WheelError
+from cudalock.explain.remedies import Remedy, find_remedies
 from cudalock.host import Detection, Target, detect
+from cudalock.index.client import Client, open_client
+from cudalock.index.definitions import Definition, load_definitions
+from cudalock.index.knowledge_files import load_knowledge
+from cudalock.index.locate import find_indices
+from cudalock.index.recorded import load_recording
+from cudalock.index.routes import AddedIndex, RoutingOptions
+from cudalock.index.routing import Router
+from cudalock.index.source import IndexSource
 from cudalock.lock.build import build_lock, hashes_needed
 from cudalock.lock.model import Lock
 from cudalock.resolver.conflict import Conflict, NoSolutionError
@@ -30,14 +39,7 @@ from cudalock.resolver.world import World
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.names import parse_requirement
 
-if TYPE_CHECKING:
-    from cudalock.explain.remedies import Remedy
-    from cudalock.index.client import Client
-    from cudalock.index.definitions import Definition
-    from cudalock.index.routes import AddedIndex
-    from cudalock.index.source import IndexSource
-
-__all__ = ["IndexOptions", "Progress", "Session", "detect_target", "resolve"]
+__all__ = ["IndexOptions", "Progress", "Session", "detect_target", "resolve", "resolve_world"]
 
 _THREADS = 24
 
@@ -55,7 +57,7 @@ class IndexOptions:
     """
 
     default_index: str
-    added: tuple["AddedIndex", ...] = ()
+    added: tuple[AddedIndex, ...] = ()
     sources: Mapping[str, str] = field(default_factory=dict)
     excluded: frozenset[str] = frozenset()
     only_default: bool = False
@@ -78,12 +80,10 @@ class Session:
         options: IndexOptions,
         *,
         executor: Executor | None = None,
-        client: "Client | None" = None,
+        client: Client | None = None,
         progress: Progress | None = None,
     ) -> None:
         """Take the options; nothing is asked of an index yet."""
-        from cudalock.index.locate import find_indices  # noqa: PLC0415 - reads the package's data
-
         self.options = options
         self._directory = options.directory or find_indices()
         self._executor = executor or ThreadPoolExecutor(_THREADS, thread_name_prefix="cudalock")
@@ -115,24 +115,18 @@ class Session:
     @cached_property
     def knowledge(self) -> Knowledge:
         """The knowledge entries of the index directory."""
-        from cudalock.index.knowledge_files import load_knowledge  # noqa: PLC0415 - as above
-
         return load_knowledge(self._directory / "knowledge")
 
     @cached_property
-    def definitions(self) -> tuple["Definition", ...]:
+    def definitions(self) -> tuple[Definition, ...]:
         """The publishers' definitions of the index directory."""
-        from cudalock.index.definitions import load_definitions  # noqa: PLC0415 - as above
-
         return load_definitions(self._directory)
 
     @cached_property
-    def client(self) -> "Client":
+    def client(self) -> Client:
         """The HTTP client: it opens no connection before the first request."""
         if self._given_client is not None:
             return self._given_client
-        from cudalock.index.client import open_client  # noqa: PLC0415 - only when asked for
-
         return open_client(cache_dir=self.options.cache_dir, offline=self.options.offline)
 
     @property
@@ -140,13 +134,8 @@ class Session:
         """How many requests went to an index so far."""
         return self.client.statistics.requests if "client" in self.__dict__ else 0
 
-    def source(self, target: Target) -> "IndexSource":
+    def source(self, target: Target) -> IndexSource:
         """Return the source for a target; every page is read once for all targets."""
-        from cudalock.index.recorded import load_recording  # noqa: PLC0415 - as above
-        from cudalock.index.routes import RoutingOptions  # noqa: PLC0415 - as above
-        from cudalock.index.routing import Router  # noqa: PLC0415 - as above
-        from cudalock.index.source import IndexSource  # noqa: PLC0415 - as above
-
         options = self.options
         router = Router(
             definitions=self.definitions,
@@ -232,11 +221,8 @@ class Session:
             raise UsageError("expected a driver that runs a known CUDA release", flag="--cuda")
         raise refused[0][1]
 
-    def remedies(
-        self, request: Request, target: Target, conflict: Conflict
-    ) -> tuple["Remedy", ...]:
+    def remedies(self, request: Request, target: Target, conflict: Conflict) -> tuple[Remedy, ...]:
         """Return changes that solve; each was solved. Costs a resolve each, at most 16."""
-        from cudalock.explain.remedies import find_remedies  # noqa: PLC0415 - only after a "no"
 
         def attempt(changed: Request, other: Target) -> Resolution | None:
             if self._progress is not None:

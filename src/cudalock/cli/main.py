@@ -13,7 +13,7 @@ from cudalock.cli.arguments import parse_arguments
 from cudalock.cli.terminal import Terminal, printable
 from cudalock.errors import CudalockError, UsageError
 
-__all__ = ["main"]
+__all__ = ["main", "report_error"]
 
 
 def main(argv: Sequence[str] | None = None) -> int:

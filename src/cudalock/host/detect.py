@@ -34,7 +34,7 @@ from cudalock.host.source_answers import (
     words,
 )
 
-__all__ = ["CommandAnswer", "Run", "detect", "detect_interpreter", "run_command"]
+__all__ = ["CommandAnswer", "Run", "detect", "detect_interpreter", "load_nvml", "run_command"]
 
 _LARGEST_FILE = 1 << 16
 _LARGEST_OUTPUT = 1 << 20

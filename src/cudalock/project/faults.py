@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from cudalock.errors import UsageError
 from cudalock.project.requirement import RequestedRequirement, near_name, parse_requirement
 
-__all__ = ["Fault", "Faults", "ProjectFileError"]
+__all__ = ["Fault", "Faults", "ProjectFileError", "join", "kind"]
 
 _MOST_SHOWN = 20
 

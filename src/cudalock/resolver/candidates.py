@@ -22,7 +22,15 @@ from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.names import parse_specifiers
 
-__all__ = ["Candidate", "Ghost", "ProjectOptions", "build_options", "rejection_fact"]
+__all__ = [
+    "Candidate",
+    "Ghost",
+    "ProjectOptions",
+    "build_options",
+    "last_resort",
+    "make_candidate",
+    "rejection_fact",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)

@@ -18,7 +18,14 @@ from cudalock.resolver.exhaustive import Refusal, search_facts
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.world import World
 
-__all__ = ["Conflict", "ConflictFact", "NoSolutionError", "ProjectSummary", "make_conflict"]
+__all__ = [
+    "Conflict",
+    "ConflictFact",
+    "NoSolutionError",
+    "ProjectSummary",
+    "make_conflict",
+    "summarise",
+]
 
 _CHECK_STEPS = 50_000
 _ALSO_LIMIT = 3

@@ -19,7 +19,14 @@ from cudalock.wheel.evidence import Variant
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
 
-__all__ = ["Resolution", "ResolvedPackage", "SetWarning", "needed_driver", "solve"]
+__all__ = [
+    "Resolution",
+    "ResolvedPackage",
+    "SetWarning",
+    "edges_in_force",
+    "needed_driver",
+    "solve",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
