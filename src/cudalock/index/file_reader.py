@@ -16,8 +16,8 @@ from cudalock.index.find_links import (
     local_path,
     read_local_metadata,
 )
-from cudalock.index.memo import Memo
 from cudalock.index.routes import DEFAULT_INDEX
+from cudalock.memo import Memo
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata

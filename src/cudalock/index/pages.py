@@ -22,9 +22,9 @@ from cudalock.index.find_links import (
     probable_project,
     read_wheel_directory,
 )
-from cudalock.index.memo import Memo
 from cudalock.index.recorded import Recording
 from cudalock.index.routes import DEFAULT_INDEX, FolderRequest, Route
+from cudalock.memo import Memo
 from cudalock.wheel.listing import FileRejection, IndexAnswer, ListedFile
 
 __all__ = ["PageAnswer", "PageReader"]

@@ -22,11 +22,11 @@ from cudalock.index.address import shown_url
 from cudalock.index.client import Client
 from cudalock.index.file_reader import FileReader
 from cudalock.index.find_links import parse_direct_file, parse_find_links
-from cudalock.index.memo import Memo
 from cudalock.index.pages import PageAnswer, PageReader
 from cudalock.index.recorded import Recording
 from cudalock.index.routes import DEFAULT_INDEX, FolderRequest, Route
 from cudalock.index.routing import Router
+from cudalock.memo import Memo
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import IndexAnswer, ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
