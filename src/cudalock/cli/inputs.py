@@ -84,6 +84,8 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
             flag="--target",
         )
     target = _target(args, environ, named)
+    if not args.requirements and not args.requirements_files:
+        _check_python(project, target)
     listed, files = _requirements(args, environ, project, named, folder)
     sources, links = _uv_sources(project, target, listed)
     constraints = [entry for file in files for entry in file.constraints]
@@ -157,6 +159,20 @@ def _target(args: Namespace, environ: Mapping[str, str], named: NamedTarget | No
         interpreter=detect_interpreter(),
         environ=environ,
     )
+
+
+def _check_python(project: ProjectFile | None, target: Target) -> None:
+    """Refuse a target whose Python the project itself rules out."""
+    if project is None or project.requires_python is None:
+        return
+    python = marker_environment(target)["python_full_version"]
+    if not project.requires_python.contains(python, prereleases=True):
+        raise UsageError(
+            f"expected a Python within `{project.requires_python}`, found {target.python} "
+            f"({target.origin('python')})",
+            where=f"{project.where}: project.requires-python",
+            flag="--python",
+        )
 
 
 def _requirements(

@@ -214,6 +214,9 @@ class _Reader:
             if folder not in self._folders:
                 self._folders[folder] = self._joined(reference)
             return reference if self._folders[folder] else None
+        if not reference:
+            # A fragment alone is a place on this page.
+            return self.url
         if not _REFERENCE.match(reference) or _SCHEME.match(reference):
             return None
         path, mark, query = reference.partition("?")

@@ -140,8 +140,12 @@ def _driver_needed(variant: Variant, target: Target) -> str | None:
     floor = floor_driver(runtime, system=system)
     needs = f", which needs driver {floor}" if floor is not None else ""
     if target.driver is None:
-        too_new = target.driver_cuda is not None and runtime > target.driver_cuda.major
-        return f"is CUDA {runtime}{needs}" if too_new else None
+        runs = target.driver_cuda
+        if runs is not None and runtime > runs.major:
+            return f"is CUDA {runtime}{needs}"
+        if runs is None or target.cuda_compat != "strict" or variant.cuda is None:
+            return None
+        return f"is built for CUDA {variant.cuda}" if variant.cuda > runs else None
     if floor is not None and target.driver < floor:
         return f"is CUDA {runtime}{needs}"
     # The branch decides, not the number alone: a late 570 driver is newer than the first 575 one
