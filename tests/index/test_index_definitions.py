@@ -1,0 +1,240 @@
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cudalock.errors import CudalockError, UsageError
+from cudalock.index.definitions import (
+    Definition,
+    IndexFolder,
+    expand_templates,
+    load_definitions,
+    parse_definition,
+    parse_template,
+)
+from cudalock.index.locate import DataFileError, find_indices, read_data_file
+
+GOOD = """
+name = "acme"
+absent = [403, 404]
+cpu = "cpu"
+labels = ["local", "none"]
+projects = ["Acme_Kernels", "acme.vision"]
+nightly-projects = ["acme-triton"]
+nightly-days = 30
+source = "acme/wheels at 0123"
+
+[templates]
+stable = ["https://acme.example/whl/{cuda}/", "https://acme.example/{version}/{cuda}"]
+nightly = ["https://acme.example/nightly/{cuda}"]
+"""
+
+
+def faults(text: str) -> tuple[str, ...]:
+    with pytest.raises(DataFileError) as caught:
+        parse_definition(text, where="acme.toml")
+    assert caught.value.where == "acme.toml"
+    assert caught.value.exit_code == 2
+    return caught.value.faults
+
+
+def test_a_definition_is_read_with_normalised_projects() -> None:
+    assert parse_definition(GOOD, where="acme.toml") == Definition(
+        name="acme",
+        stable=("https://acme.example/whl/{cuda}", "https://acme.example/{version}/{cuda}"),
+        nightly=("https://acme.example/nightly/{cuda}",),
+        cpu="cpu",
+        dialect="simple",
+        absent=frozenset({403, 404}),
+        labels=("local", "none"),
+        projects=frozenset({"acme-kernels", "acme-vision"}),
+        nightly_projects=frozenset({"acme-triton"}),
+        nightly_days=30,
+        source="acme/wheels at 0123",
+    )
+
+
+def test_every_fault_of_a_file_is_reported_at_once() -> None:
+    found = faults(
+        """
+        name = "Acme!"
+        absnt = [404]
+        absent = [200]
+        dialect = "complex"
+        labels = ["sticker"]
+        cpu = "../cpu"
+        projects = ["-bad-"]
+        nightly-projects = ["x"]
+        nightly-days = 0
+        [templates]
+        stable = ["ftp://x/{cuda}"]
+        """
+    )
+    for start in (
+        "absnt: expected one of",
+        "name:",
+        "absent:",
+        "dialect:",
+        "labels:",
+        "cpu:",
+        "projects:",
+        "nightly-projects:",
+        "nightly-days:",
+        "templates.stable: expected an https URL, found `ftp://x/{cuda}`",
+        "source: expected a text, found nothing",
+    ):
+        assert any(fault.startswith(start) for fault in found), (start, found)
+    assert "did you mean `absent`?" in "\n".join(found)
+
+
+@pytest.mark.parametrize(
+    ("text", "start"),
+    [
+        ("name = ", "expected TOML"),
+        ('name = "a"\nsource = "s"', "templates: expected a table"),
+        (
+            'name = "a"\nsource = "s"\n[templates]\nnightly = ["https://x.example"]',
+            "templates.stable",
+        ),
+        ('name = 3\nsource = "s"\n[templates]\nstable = "x"', "name: expected a text, found `3`"),
+    ],
+)
+def test_a_broken_definition_says_what_was_expected(text: str, start: str) -> None:
+    assert any(fault.startswith(start) for fault in faults(text))
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "torch",
+        "http://acme.example/whl",
+        "https://{cuda}.example/whl",
+        "https://acme.example/{python}",
+        "https://acme.example/{cuda",
+        "https://acme.example/whl?x={cuda}",
+        "https://acme.example/whl#{cuda}",
+        "https://acme.example:port/{cuda}",
+        "https:///whl/{cuda}",
+        "https://acme.example/a b",
+        "https://acme.example/\x1b[31m",
+        "https://[::1/whl",
+        "",
+    ],
+)
+def test_a_template_is_an_https_address_with_placeholders_in_its_path(text: str) -> None:
+    with pytest.raises(UsageError) as caught:
+        parse_template(text, where="here")
+    assert "\x1b" not in str(caught.value)
+
+
+@pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:80"])
+def test_a_template_may_be_http_on_loopback(host: str) -> None:
+    assert parse_template(f"http://{host}/{{cuda}}/", where="x") == f"http://{host}/{{cuda}}"
+
+
+def test_templates_expand_in_order_with_versions_outermost() -> None:
+    definition = parse_definition(GOOD, where="acme.toml")
+    folders = expand_templates(
+        definition, cuda_labels=["cu130", "cu129"], versions=["2.0", "1!1.0+x"]
+    )
+    assert [folder.url for folder in folders] == [
+        "https://acme.example/whl/cu130",
+        "https://acme.example/whl/cu129",
+        "https://acme.example/2.0/cu130",
+        "https://acme.example/2.0/cu129",
+        "https://acme.example/1%211.0%2Bx/cu130",
+        "https://acme.example/1%211.0%2Bx/cu129",
+    ]
+    assert folders[2] == IndexFolder(
+        url="https://acme.example/2.0/cu130", folder="cu130", version="2.0"
+    )
+
+
+def test_nightly_templates_expand_alone_and_are_marked() -> None:
+    definition = parse_definition(GOOD, where="acme.toml")
+    assert expand_templates(definition, cuda_labels=["cu130"], nightly=True) == (
+        IndexFolder(url="https://acme.example/nightly/cu130", folder="cu130", nightly=True),
+    )
+
+
+def test_a_cpu_target_takes_the_cpu_folder_or_leaves_the_template_out() -> None:
+    definition = parse_definition(GOOD, where="acme.toml")
+    urls = [folder.url for folder in expand_templates(definition, cuda_labels=["cu130"], cpu=True)]
+    assert urls == ["https://acme.example/whl/cpu"]
+    none = parse_definition(GOOD.replace('cpu = "cpu"\n', ""), where="acme.toml")
+    assert expand_templates(none, cuda_labels=["cu130"], cpu=True) == ()
+
+
+def test_a_template_without_placeholders_is_asked_once() -> None:
+    definition = Definition(name="a", stable=("https://a.example", "https://a.example"))
+    assert expand_templates(definition, cuda_labels=["cu130", "cu129"]) == (
+        IndexFolder(url="https://a.example"),
+    )
+
+
+def test_a_label_that_is_not_a_folder_is_refused() -> None:
+    definition = parse_definition(GOOD, where="acme.toml")
+    with pytest.raises(UsageError, match="name of a folder"):
+        expand_templates(definition, cuda_labels=["../cu130"])
+
+
+@given(st.text(max_size=200))
+def test_any_text_at_all_raises_only_our_errors(text: str) -> None:
+    try:
+        parse_definition(text, where="x")
+        raise AssertionError(text)
+    except CudalockError:
+        pass
+
+
+def test_all_files_of_a_folder_are_checked_before_one_error_is_raised(tmp_path: Path) -> None:
+    (tmp_path / "a.toml").write_text(GOOD)
+    (tmp_path / "b.toml").write_text(GOOD)
+    (tmp_path / "c.toml").write_bytes(b"\xff")
+    (tmp_path / "d.toml").write_text("name = 1")
+    (tmp_path / "e.toml").write_text(GOOD.replace('"acme"', '"other"'))
+    with pytest.raises(DataFileError) as caught:
+        load_definitions(tmp_path)
+    text = "\n".join(caught.value.faults)
+    assert "b.toml: name: `acme` is the name of another definition" in text
+    assert "c.toml: expected UTF-8" in text
+    assert "d.toml: name: expected a text" in text
+    assert "e.toml: projects: `acme-kernels` is already named by `acme`" in text
+
+
+def test_a_data_file_is_bounded_and_readable(tmp_path: Path) -> None:
+    big = tmp_path / "big.toml"
+    big.write_bytes(b"#" * (4 * 1024 * 1024 + 1))
+    with pytest.raises(DataFileError, match="at most"):
+        read_data_file(big)
+    with pytest.raises(DataFileError, match="readable"):
+        read_data_file(tmp_path / "none.toml")
+
+
+def test_the_data_of_this_checkout_is_found_and_loads() -> None:
+    definitions = {d.name: d for d in load_definitions(find_indices())}
+    assert sorted(definitions) == ["flashinfer", "pytorch", "sglang", "vllm"]
+    pytorch = definitions["pytorch"]
+    assert pytorch.absent == {403, 404}
+    # Stable triton is the default index's; only nightlies come from PyTorch.
+    assert "triton" in pytorch.nightly_projects - pytorch.projects
+    # The folders list sglang itself, the same files under every CUDA release.
+    assert "sglang" not in definitions["sglang"].projects
+    for definition in definitions.values():
+        assert definition.source
+        assert all(url.startswith("https://") for url in definition.stable + definition.nightly)
+
+
+def test_an_installation_without_data_says_so(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.setattr("cudalock.index.locate._PACKAGE", tmp_path / "src" / "cudalock")
+    with pytest.raises(UsageError, match="indices"):
+        find_indices()
+    inside = tmp_path / "src" / "cudalock" / "indices"
+    (tmp_path / "indices" / "knowledge").mkdir(parents=True)
+    assert find_indices() == tmp_path / "indices"
+    # What a wheel carries comes before anything that happens to lie beside it.
+    (inside / "knowledge").mkdir(parents=True)
+    assert find_indices() == inside

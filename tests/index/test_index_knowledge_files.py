@@ -1,0 +1,272 @@
+from contextlib import suppress
+from dataclasses import fields
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from packaging.version import Version
+
+from cudalock.errors import CudalockError
+from cudalock.index.knowledge_files import load_knowledge, parse_knowledge
+from cudalock.index.locate import DataFileError, find_indices
+from cudalock.wheel.knowledge import Knowledge
+
+
+def entry(**keys: str) -> str:
+    given_keys = {"source": '"somewhere"', "date": '"2026-01-01"'} | keys
+    return "[[entry]]\n" + "".join(f"{k} = {v}\n" for k, v in given_keys.items() if v)
+
+
+def faults(text: str) -> str:
+    with pytest.raises(DataFileError) as caught:
+        parse_knowledge(text, where="k.toml")
+    return "\n".join(caught.value.faults)
+
+
+@pytest.fixture(scope="module")
+def shipped() -> Knowledge:
+    return load_knowledge(find_indices() / "knowledge")
+
+
+def test_each_kind_is_read() -> None:
+    text = "".join(
+        [
+            entry(kind='"family"', project='"f"', value='["A_a", "b"]'),
+            entry(kind='"train"', project='"t"', value='["c", "d"]'),
+            entry(kind='"pairing"', project='"k"', versions='"==1.2"', value='{ torch = "2.9" }'),
+            entry(kind='"rename"', project='"old"', versions='">=0.4.0"', value='"new"'),
+            entry(
+                kind='"tested-set"', project='"s"', versions='"==5"', value='{ torch = "2.9.1" }'
+            ),
+            entry(kind='"metadata"', project='"m"', versions='"<0.7"', value='["x>1", "y"]'),
+            entry(kind='"toolkit"', project='"kit"'),
+            entry(kind='"toolkit-part"', project='["p", "q"]', value='"own-number"'),
+            entry(kind='"toolkit-part"', project='"r"', value='"toolkit-number"'),
+            entry(kind='"runtime-library"', project='"l"', value="12"),
+            entry(kind='"runtime-library"', project='"n"', versions='">=13,<14"', value="13"),
+            entry(kind='"cuda-number"', project='"num"'),
+            entry(kind='"placeholder"', project='"*"', versions='"==0.0.0a0"'),
+            entry(kind='"needs-pairing"', project='"k"', value='"torch"'),
+            entry(kind='"compiles"', project='"jit"'),
+            entry(kind='"cuda-project"', project='"cp"'),
+        ]
+    )
+    knowledge = parse_knowledge(text, where="k.toml")
+    assert knowledge.families[0].projects == ("a-a", "b")
+    assert knowledge.siblings("c") == ("d",)
+    pairing = knowledge.pairing("k", Version("1.2+cu130"))
+    assert pairing is not None
+    assert (pairing.partner, pairing.minor, pairing.source) == ("torch", "2.9", "somewhere")
+    rename = knowledge.rename("old")
+    assert rename is not None
+    assert (rename.successor, rename.since) == ("new", Version("0.4.0"))
+    assert knowledge.tested_sets[0].pins == (("torch", Version("2.9.1")),)
+    stand_in = knowledge.stand_in("m", Version("0.6.18+cu130"))
+    assert stand_in is not None
+    assert [str(r) for r in stand_in.requires_dist] == ["x>1", "y"]
+    assert knowledge.toolkit("kit") is not None
+    parts = {part.project: part.own_number for part in knowledge.toolkit_parts}
+    assert parts == {"p": True, "q": True, "r": False}
+    assert knowledge.runtime_library("l", Version("99")) is not None
+    assert knowledge.runtime_library("n", Version("12.9")) is None
+    assert knowledge.cuda_number("num") is not None
+    assert knowledge.placeholder("anything", Version("0.0.0a0")) is not None
+    mark = knowledge.mark("needs-pairing", "k")
+    assert mark is not None
+    assert mark.value == "torch"
+    assert knowledge.mark("compiles", "jit") is not None
+    assert knowledge.mark("cuda-project", "cp") is not None
+
+
+def test_an_entry_without_a_source_or_a_date_is_a_fault() -> None:
+    text = faults(entry(kind='"toolkit"', project='"kit"', source="", date=""))
+    assert "entry 1.source: expected a text, found nothing" in text
+    assert "entry 1.date: expected a text, found nothing" in text
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        ({"kind": '"pairng"', "project": '"k"'}, "did you mean `pairing`?"),
+        ({"kind": '"toolkit"', "project": '"k"', "vlaue": "1"}, "did you mean `value`?"),
+        ({"kind": '"toolkit"', "project": "[]"}, "entry 1.project: expected at least one"),
+        ({"kind": '"toolkit"', "project": '"a/b"'}, "entry 1.project: expected the name"),
+        ({"kind": '"toolkit"', "project": '"*"'}, "entry 1.project: expected the name"),
+        ({"kind": '"toolkit"', "project": '"k"', "value": "1"}, "entry 1.value: expected none"),
+        ({"kind": '"toolkit"', "project": '"k"', "date": '"May"'}, "entry 1.date: expected a date"),
+        (
+            {"kind": '"compiles"', "project": '"k"', "versions": '"==1"'},
+            "entry 1.versions: expected none",
+        ),
+        (
+            {"kind": '"family"', "project": '"f"', "value": '["a"]'},
+            "entry 1.value: expected a list",
+        ),
+        (
+            {
+                "kind": '"pairing"',
+                "project": '"k"',
+                "versions": '"==1"',
+                "value": '{ t = "2.9.1" }',
+            },
+            "expected a minor release",
+        ),
+        (
+            {"kind": '"pairing"', "project": '"k"', "value": "{ t = 2 }"},
+            "entry 1.value.t: expected a version",
+        ),
+        ({"kind": '"pairing"', "project": '"k"', "value": "{}"}, "expected a table of project"),
+        (
+            {"kind": '"pairing"', "project": '"k"', "versions": '"~1"', "value": '{ t = "2.9" }'},
+            "entry 1.versions: expected version specifiers, found `~1`",
+        ),
+        (
+            {"kind": '"rename"', "project": '"k"', "versions": '"==1"', "value": '"n"'},
+            "expected one version after `>=`",
+        ),
+        ({"kind": '"rename"', "project": '"k"', "versions": '">=1"', "value": "3"}, "successor"),
+        (
+            {
+                "kind": '"tested-set"',
+                "project": '"k"',
+                "versions": '"==1.*"',
+                "value": '{ t = "x" }',
+            },
+            "entry 1.value.t: expected a version, found `x`",
+        ),
+        (
+            {"kind": '"metadata"', "project": '"k"', "versions": '"<1"', "value": '["a b"]'},
+            "expected a requirement",
+        ),
+        (
+            {"kind": '"metadata"', "project": '"k"', "versions": '"<1"', "value": '"a"'},
+            "expected a list of requirements",
+        ),
+        (
+            {"kind": '"toolkit-part"', "project": '"k"', "value": '"both"'},
+            "`own-number`, found `both`",
+        ),
+        ({"kind": '"runtime-library"', "project": '"k"', "value": "true"}, "expected a CUDA major"),
+    ],
+)
+def test_a_wrong_entry_says_which_and_what_was_expected(keys: dict[str, str], fault: str) -> None:
+    assert fault in faults(entry(**keys))
+
+
+def test_the_faults_of_all_entries_come_together() -> None:
+    text = faults("extra = 1\nentry = [1, { kind = 'toolkit' }]")
+    assert "extra: expected one of entry" in text
+    assert "entry 1: expected a table" in text
+    assert "entry 2.project: expected the name" in text
+    assert "expected [[entry]] tables" in faults("entry = 1")
+
+
+@given(st.text(max_size=200))
+def test_any_text_at_all_raises_only_our_errors(text: str) -> None:
+    with suppress(CudalockError):
+        parse_knowledge(text, where="x")
+
+
+def test_files_are_merged_and_contradictions_are_faults(tmp_path: Path) -> None:
+    part = entry(kind='"toolkit-part"', project='"p"', value='"own-number"')
+    family = entry(kind='"family"', project='"f"', value='["a", "b"]')
+    (tmp_path / "a.toml").write_text(part + family)
+    assert load_knowledge(tmp_path).toolkit_part("p") is not None
+    (tmp_path / "b.toml").write_text(part + family.replace('"f"', '"g"'))
+    (tmp_path / "c.toml").write_bytes(b"\xff")
+    (tmp_path / "d.toml").write_text("entry = 1")
+    with pytest.raises(DataFileError) as caught:
+        load_knowledge(tmp_path)
+    assert caught.value.faults == (
+        "c.toml: expected UTF-8",
+        "d.toml: entry: expected [[entry]] tables",
+        "toolkit_parts: expected one entry for p, found two",
+        "families: `a` is in two of them",
+        "families: `b` is in two of them",
+    )
+
+
+def test_every_shipped_entry_has_a_source_and_a_date(shipped: Knowledge) -> None:
+    for field in fields(Knowledge):
+        entries = getattr(shipped, field.name)
+        assert entries, field.name
+        for item in entries:
+            assert item.source.strip(), item
+            assert len(item.date) == 10, item
+
+
+@pytest.mark.parametrize(
+    ("project", "version", "minor"),
+    [
+        ("sgl-kernel", "0.3.21+cu130", "2.9"),
+        ("sgl-kernel", "0.3.15", "2.8"),
+        ("sglang-kernel", "0.4.1+cu130", "2.9"),
+        ("sglang-kernel", "0.4.4+cu130", "2.11"),
+        ("sglang-kernel", "0.4.10", "2.14"),
+        ("sglang-kernel", "0.4.2.post1", None),
+    ],
+)
+def test_shipped_pairings_bind_a_kernel_to_its_torch(
+    shipped: Knowledge, project: str, version: str, minor: str | None
+) -> None:
+    pairing = shipped.pairing(project, Version(version))
+    assert (None if pairing is None else pairing.minor) == minor
+
+
+def test_shipped_pairings_bind_each_release_once(shipped: Knowledge) -> None:
+    # `Knowledge.pairing` takes the first that fits; a second would never be seen.
+    pinned = [(p.project, str(p.versions)) for p in shipped.pairings]
+    assert len(set(pinned)) == len(pinned) > 30
+    assert all(text.startswith("==") and "," not in text for _, text in pinned)
+
+
+@pytest.mark.parametrize(
+    ("project", "version", "major"),
+    [
+        ("nvidia-cuda-runtime-cu12", "12.8.90", 12),
+        ("nvidia-cudnn-cu13", "9.19.0.56", 13),
+        ("nvidia-cuda-runtime", "13.0.96", 13),
+        ("nvidia-cusolver", "12.0.4.66", 13),
+        ("nvidia-cufft", "12.0.0.61", 13),
+        ("nvidia-curand", "10.4.0.35", 13),
+        ("nvidia-cublas", "14.0.0.1", None),
+        ("nvidia-cutlass-dsl-libs-cu12", "4.4.2", None),
+        ("nvidia-cutlass-dsl-libs-cu13", "4.4.2", None),
+        ("cupy-cuda13x", "13.6.0", 13),
+        ("jax-cuda12-plugin", "0.7.2", 12),
+    ],
+)
+def test_shipped_runtime_libraries_belong_to_one_major(
+    shipped: Knowledge, project: str, version: str, major: int | None
+) -> None:
+    library = shipped.runtime_library(project, Version(version))
+    assert (None if library is None else library.major) == major
+
+
+def test_shipped_toolkit_parts_tell_whose_number_is_the_toolkits(shipped: Knowledge) -> None:
+    for name in ("cuda-nvcc", "cuda-crt", "nvvm", "cuda-nvrtc", "cuda-cccl", "nvjitlink"):
+        part = shipped.toolkit_part(f"nvidia-{name}")
+        assert part is not None
+        assert not part.own_number
+    for name in ("cublas", "cufft", "curand", "cusolver", "cusparse", "cufile"):
+        for suffix in ("", "-cu12"):
+            part = shipped.toolkit_part(f"nvidia-{name}{suffix}")
+            assert part is not None
+            assert part.own_number
+
+
+def test_shipped_placeholders_are_never_a_real_release(shipped: Knowledge) -> None:
+    assert shipped.placeholder("nvidia-cublas", Version("0.0.0a0")) is not None
+    assert shipped.placeholder("nvidia-cuda-runtime-cu13", Version("0.0.1")) is not None
+    assert shipped.placeholder("nvidia-cublas", Version("13.1.0.3")) is None
+    assert shipped.placeholder("nvidia-cufile", Version("1.15.1.6")) is None
+    assert shipped.placeholder("cuda-toolkit", Version("13.0.2")) is None
+
+
+def test_flashinfer_jit_cache_declares_nothing_only_before_0_7(shipped: Knowledge) -> None:
+    entry_found = shipped.stand_in("flashinfer-jit-cache", Version("0.6.18.post1+cu130"))
+    assert entry_found is not None
+    assert entry_found.requires_dist == ()
+    assert "0e48aaf9" in entry_found.source
+    assert shipped.stand_in("flashinfer-jit-cache", Version("0.7.0+cu130")) is None
