@@ -18,7 +18,7 @@ from packaging.requirements import Requirement
 from cudalock.cuda import CudaVersion, known_majors, newest_minor
 from cudalock.errors import IndexAccessError, ResolutionStoppedError, UsageError, WheelError
 from cudalock.explain.remedies import Remedy, find_remedies
-from cudalock.host import Detection, Target, detect
+from cudalock.host import Detection, Target, detect, supported_tags
 from cudalock.index.client import Client, open_client
 from cudalock.index.definitions import Definition, load_definitions
 from cudalock.index.knowledge_files import load_knowledge
@@ -38,6 +38,7 @@ from cudalock.resolver.source import Source
 from cudalock.resolver.world import World
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.names import parse_requirement
+from cudalock.wheel.tag_filter import TagFilter
 
 __all__ = ["IndexOptions", "Progress", "Session", "detect_target", "resolve", "resolve_world"]
 
@@ -150,8 +151,9 @@ class Session:
             compat=target.cuda_compat,
             newest_minor=_newest_minor(target),
         )
+        fit = TagFilter(supported_tags(target))
         if self._source is not None:
-            return self._source.rerouted(router)
+            return self._source.rerouted(router, fit)
         recordings = {}
         if options.recorded:
             for definition in self.definitions:
@@ -164,6 +166,7 @@ class Session:
             knowledge=self.knowledge,
             recordings=recordings,
             find_links=options.find_links,
+            fit=fit,
         )
         return self._source
 

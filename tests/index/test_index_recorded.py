@@ -62,8 +62,8 @@ def write(directory: Path, pages: list[dict[str, Any]], **publisher: object) -> 
     return found
 
 
-def page(*urls: str, complete: bool = True, **file: Any) -> dict[str, Any]:
-    files = [{"url": url} | file for url in urls]
+def page(url: str, file: dict[str, Any] | None = None, *, complete: bool = True) -> dict[str, Any]:
+    files = [{"url": url, **(file or {})}]
     return {"project": "kernel", "complete": complete, "sources": ["acme/whl"], "files": files}
 
 
@@ -71,7 +71,7 @@ WHEEL = f"{ACME}/kernel-1.0%2Bcu130-cp312-cp312-linux_x86_64.whl"
 
 
 def test_a_recorded_page_answers_for_the_real_address(tmp_path: Path) -> None:
-    found = write(tmp_path, [page(WHEEL, sha256=["a" * 64, "b" * 64, "a" * 64], size=5)])
+    found = write(tmp_path, [page(WHEEL, {"sha256": ["a" * 64, "b" * 64, "a" * 64], "size": 5})])
     for url in (f"{ACME}/cu130", f"{ACME}/cu130/", f"{ACME}/cu130/kernel/"):
         files, rejections, answer = found.listing(url, "kernel")
         assert rejections == ()
@@ -120,7 +120,7 @@ def test_what_is_not_recorded_is_told_from_what_is_not_there(tmp_path: Path) -> 
 def test_a_recorded_file_that_does_not_fit_is_a_rejection(
     tmp_path: Path, url: str, file: dict[str, Any], kind: str
 ) -> None:
-    files, rejections, _ = write(tmp_path, [page(url, **file)]).listing(f"{ACME}/cu130", "kernel")
+    files, rejections, _ = write(tmp_path, [page(url, file)]).listing(f"{ACME}/cu130", "kernel")
     assert files == ()
     assert [r.kind for r in rejections] == [kind]
     assert rejections[0].where == f"{ACME}/cu130/kernel"
@@ -388,14 +388,17 @@ class FakeIndex:
         self._filename, self._requires, self._sha256 = filename, requires, sha256
 
     def files(self, project: str) -> list[dict[str, object]]:
+        assert project == "torch"
         return [{"filename": self._filename, "hashes": {"sha256": self._sha256}}]
 
     def metadata(self, project: str, file: dict[str, object]) -> bytes:
+        assert (project, file["filename"]) == ("torch", self._filename)
         lines = "".join(f"Requires-Dist: {text}\n" for text in self._requires)
         return f"Name: torch\nVersion: 2.9.1\n{lines}\n".encode()
 
 
-def chosen(index: FakeIndex, *facts: dict[str, Any], sha256: str = "f" * 64) -> Any:
+def chosen(index: FakeIndex, *facts: dict[str, Any], sha256: str = "f" * 64) -> dict[str, Any]:
+    """Return the record, empty for a wheel that nothing speaks for."""
     from scripts.stand_ins import StandIns
 
     from cudalock.index.knowledge_files import load_knowledge
@@ -403,7 +406,7 @@ def chosen(index: FakeIndex, *facts: dict[str, Any], sha256: str = "f" * 64) -> 
     knowledge = load_knowledge(find_indices() / "knowledge")
     stand_ins = StandIns(knowledge=knowledge, index=index)  # type: ignore[arg-type] # a stand-in
     stand_ins.read_page("torch", facts)
-    return stand_ins.choose(facts[0], [sha256])
+    return stand_ins.choose(facts[0], [sha256]) or {}
 
 
 X86 = "cp312-cp312-manylinux_2_28_x86_64.whl"
@@ -433,8 +436,8 @@ def test_metadata_of_the_default_index_stands_in_unless_it_names_another_cuda(
     label: str, requires: list[str], taken: bool
 ) -> None:
     record = chosen(FakeIndex(PUBLIC, *requires), {"filename": f"torch-2.9.1{label}-{X86}"})
-    assert (record is not None) == taken
-    if record is not None:
+    assert bool(record) == taken
+    if record:
         assert record["assumed"] is True
         assert record["source"] == "METADATA of torch 2.9.1 on the default index (assumed)"
 
@@ -460,7 +463,9 @@ def test_own_metadata_comes_before_everything_and_is_not_assumed() -> None:
     }
 
 
-def lock(filename: str, commit: str, edges: list[str], held: dict[str, list[str]]) -> Any:
+def lock(
+    filename: str, commit: str, edges: list[str], held: dict[str, list[str]]
+) -> dict[str, Any]:
     source = (
         f"uv lock 'dependencies' of torch 2.9.1+cu130 (notes): a/{commit} uv.lock @ {commit * 40}"
     )
@@ -526,4 +531,4 @@ def test_a_version_on_which_locks_are_divided_is_no_pin() -> None:
 @pytest.mark.parametrize("marker", ["platform_machine == 'aarch64'", "sys_platform == 'win32'"])
 def test_a_lock_made_for_other_machines_says_nothing(marker: str) -> None:
     fact = lock(f"torch-2.9.1+cu130-{X86}", "a", [f"numpy ; {marker}"], {"numpy": ["2"]})
-    assert chosen(FakeIndex(PUBLIC, OTHER_CUDA), fact) is None
+    assert chosen(FakeIndex(PUBLIC, OTHER_CUDA), fact) == {}

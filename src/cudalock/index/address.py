@@ -22,6 +22,9 @@ WEB_URL = re.compile(
 )
 _USERINFO = re.compile(r"\A([A-Za-z][A-Za-z0-9+.-]*://)([^/?#\\]*)@", re.DOTALL)
 
+# For showing: whatever comes before an at sign in what might be an authority.
+_SECRET = re.compile(r"\A((?:[A-Za-z][A-Za-z0-9+.-]*:)?[/\\]*)[^/?#\\]*@", re.DOTALL)
+
 
 class Origin(NamedTuple):
     """What credentials are bound to: scheme, host and port, all three."""
@@ -81,5 +84,5 @@ def join_url(base: str, reference: str) -> str | None:
 
 def shown_url(url: str) -> str:
     """Return an address as it may be shown or kept: no userinfo, no query, no control characters."""
-    bare = _USERINFO.sub(r"\1", url, count=1).partition("#")[0].partition("?")[0]
+    bare = _SECRET.sub(r"\1", url.strip(), count=1).partition("#")[0].partition("?")[0]
     return "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in bare)

@@ -19,6 +19,7 @@ __all__ = ["ACCEPTED_CODINGS", "BodyLimits", "iter_body", "read_body"]
 
 ACCEPTED_CODINGS = "gzip, identity"
 _STEP = 64 * 1024
+_PIECE = 16 * 1024
 # Pages full of hashes shrink to a third, the most repetitive ones to a thirtieth; gzip can do a
 # thousandth. A bomb is known by its ratio long before it fills the memory.
 _RATIO = 200
@@ -71,7 +72,7 @@ def iter_body(
     clock: Callable[[], float] = time.monotonic,
     on_wire: Callable[[int], None] | None = None,
 ) -> Iterator[bytes]:
-    """Yield a decoded body in steps of at most 64 KiB (identity: as it comes).
+    """Yield a decoded body in steps of at most 64 KiB.
 
     What was yielded counts only when the iterator ends without an error.
     """
@@ -82,7 +83,7 @@ def iter_body(
         raise _too_large(length, limits.wire, where)
     started = clock()
     wire = decoded = 0
-    for chunk in response.chunks():
+    for chunk in _pieces(response.chunks()):
         wire += len(chunk)
         if on_wire is not None:
             on_wire(len(chunk))
@@ -114,6 +115,13 @@ def iter_body(
         raise BodyError(
             f"expected a whole gzip stream, found one cut after {wire} bytes", where=where
         )
+
+
+def _pieces(chunks: Iterator[bytes]) -> Iterator[bytes]:
+    """Cut what comes into pieces of bounded size, so that what is counted stays near what is done."""
+    for chunk in chunks:
+        for start in range(0, len(chunk), _PIECE):
+            yield chunk[start : start + _PIECE]
 
 
 def _inflate(inflater: "zlib._Decompress", chunk: bytes, where: str) -> Iterator[bytes]:

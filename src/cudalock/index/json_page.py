@@ -43,8 +43,13 @@ class _TwiceError(ValueError):
     pass
 
 
-def read_json_page(body: bytes, fault: Callable[[str], CudalockError]) -> JsonPage:
-    """Read a page; raise what ``fault`` makes of the words that say what was found instead."""
+def read_json_page(
+    body: bytes, fault: Callable[[str], CudalockError], turned_away: Callable[[str], bool]
+) -> JsonPage:
+    """Read a page; raise what ``fault`` makes of the words that say what was found instead.
+
+    Files that ``turned_away`` takes by their name are left out, unread.
+    """
     try:
         page = json.loads(
             body.decode("utf-8-sig"), object_pairs_hook=_members, parse_constant=_refuse_constant
@@ -65,7 +70,17 @@ def read_json_page(body: bytes, fault: Callable[[str], CudalockError]) -> JsonPa
     if not isinstance(listed, list):
         raise fault("JSON without a list of `files`")
     try:
-        files = tuple([found.file(value) for value in listed])
+        files = tuple(
+            [
+                found.file(value)
+                for value in listed
+                if not (
+                    isinstance(value, dict)
+                    and isinstance(name := value.get("filename"), str)
+                    and turned_away(name)
+                )
+            ]
+        )
     except _WrongTypeError as error:
         raise fault(f"`files` of which one has {error}") from error
     return JsonPage(

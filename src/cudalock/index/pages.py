@@ -26,6 +26,7 @@ from cudalock.index.recorded import Recording
 from cudalock.index.routes import DEFAULT_INDEX, FolderRequest, Route
 from cudalock.memo import Memo
 from cudalock.wheel.listing import FileRejection, IndexAnswer, ListedFile
+from cudalock.wheel.tag_filter import TagFilter
 
 __all__ = ["PageAnswer", "PageReader"]
 
@@ -39,6 +40,7 @@ class PageAnswer:
     files: tuple[ListedFile, ...]
     rejections: tuple[FileRejection, ...]
     answer: IndexAnswer
+    unfit: tuple[str, ...] = ()
 
     @property
     def absent(self) -> bool:
@@ -51,7 +53,7 @@ class PageReader:
 
     def __init__(self, client: Client) -> None:
         self._client = client
-        self._answers: Memo[tuple[str, str, str, bool, bool], PageAnswer] = Memo()
+        self._answers: Memo[tuple[str, str, str, bool, TagFilter | str | None], PageAnswer] = Memo()
         self._directories: Memo[Path, WheelDirectory] = Memo()
         self._lock = Lock()
         self._recorded: set[tuple[str, str]] = set()
@@ -65,19 +67,24 @@ class PageReader:
             pool.shutdown(wait=True, cancel_futures=True)
 
     def ask(
-        self, route: Route, folders: Sequence[FolderRequest], recording: Recording | None
+        self,
+        route: Route,
+        folders: Sequence[FolderRequest],
+        recording: Recording | None,
+        fit: TagFilter | None = None,
     ) -> list[PageAnswer]:
         """Ask ``folders`` of one index, at the same time; the answers keep their order.
 
-        With a ``recording`` nothing is asked of the network. Raises `IndexAccessError` for the
+        With a ``recording`` nothing is asked of the network. With a ``fit``, wheels whose tags it
+        turns away are only named. Raises `IndexAccessError` for the
         first folder, in that order, that gave no usable answer.
         """
         if recording is not None:
             return [self._recorded_page(route, folder, recording) for folder in folders]
         if len(folders) < 2:
-            return [self._live_page(route, folder) for folder in folders]
+            return [self._live_page(route, folder, fit) for folder in folders]
         pool = self._executor()
-        waiting = [pool.submit(self._live_page, route, folder) for folder in folders]
+        waiting = [pool.submit(self._live_page, route, folder, fit) for folder in folders]
         return [future.result() for future in waiting]
 
     def find_links(self, where: str | Path, project: str) -> PageAnswer | None:
@@ -92,7 +99,7 @@ class PageReader:
             # Nothing means "absent" here: a page the person named must be there.
             page = FolderRequest(url=where, index_url=url, absent=frozenset(), flat=True)
             answer = self._answers.get(
-                (where, project, FIND_LINKS_INDEX, False, False),
+                (where, project, FIND_LINKS_INDEX, False, None),
                 lambda: self._fetched(project, FIND_LINKS_INDEX, page, flag="--find-links"),
             )
             files, rejections = answer.files, answer.rejections
@@ -120,27 +127,36 @@ class PageReader:
     def _recorded_page(
         self, route: Route, folder: FolderRequest, recording: Recording
     ) -> PageAnswer:
-        key = (folder.url, route.project, route.index, folder.nightly, True)
+        key = (folder.url, route.project, route.index, folder.nightly, "recorded")
         found = self._answers.get(key, lambda: _read_recording(route, folder, recording))
         with self._lock:
             self._recorded.update((file.index, file.url) for file in found.files)
         return found
 
-    def _live_page(self, route: Route, folder: FolderRequest) -> PageAnswer:
+    def _live_page(self, route: Route, folder: FolderRequest, fit: TagFilter | None) -> PageAnswer:
         flag = f"--exclude-index {route.index}"
         if route.index == DEFAULT_INDEX:
             flag = "--default-index URL"
-        key = (folder.url, route.project, route.index, folder.nightly, False)
+        key = (folder.url, route.project, route.index, folder.nightly, fit)
         return self._answers.get(
-            key, lambda: self._fetched(route.project, route.index, folder, flag=flag)
+            key, lambda: self._fetched(route.project, route.index, folder, flag=flag, fit=fit)
         )
 
-    def _fetched(self, project: str, index: str, folder: FolderRequest, *, flag: str) -> PageAnswer:
+    def _fetched(
+        self,
+        project: str,
+        index: str,
+        folder: FolderRequest,
+        *,
+        flag: str,
+        fit: TagFilter | None = None,
+    ) -> PageAnswer:
         # A run that reads no page does not pay for the parser.
         from cudalock.index.simple import PageContext, parse_page  # noqa: PLC0415 - as said above
 
         files: tuple[ListedFile, ...] = ()
         rejections: tuple[FileRejection, ...] = ()
+        unfit: tuple[str, ...] = ()
         try:
             page = self._client.fetch_page(folder.url, absent=folder.absent)
             if page is not None:
@@ -149,6 +165,7 @@ class PageReader:
                     index_url=folder.index_url,
                     folder=folder.folder,
                     nightly=folder.nightly,
+                    fit=fit,
                 )
                 parsed = parse_page(
                     page.body,
@@ -157,7 +174,7 @@ class PageReader:
                     project=project,
                     context=context,
                 )
-                files, rejections = tuple(parsed.files), tuple(parsed.rejections)
+                files, rejections, unfit = parsed.files, parsed.rejections, parsed.unfit
         except IndexAccessError as error:
             # The client knows addresses, not the flags that choose among indexes.
             offline = isinstance(error, OfflineError) and index == DEFAULT_INDEX
@@ -171,21 +188,21 @@ class PageReader:
                 for rejection in rejections
                 if probable_project(rejection.filename) == project
             )
-        status = _flat_status(folder, files, rejections) if page is not None else "absent"
+        seen = bool(files or rejections or unfit)
+        status = _flat_status(folder, seen=seen) if page is not None else "absent"
         return PageAnswer(
             files=files,
             rejections=rejections,
+            unfit=unfit,
             answer=IndexAnswer(
                 index=index, url=shown_url(folder.url), folder=folder.shown_folder, status=status
             ),
         )
 
 
-def _flat_status(
-    folder: FolderRequest, files: tuple[ListedFile, ...], rejections: tuple[FileRejection, ...]
-) -> Literal["listed", "absent"]:
+def _flat_status(folder: FolderRequest, *, seen: bool) -> Literal["listed", "absent"]:
     # A flat page without one file of the project says that the publisher does not have it.
-    return "absent" if folder.flat and not files and not rejections else "listed"
+    return "absent" if folder.flat and not seen else "listed"
 
 
 def _read_recording(route: Route, folder: FolderRequest, recording: Recording) -> PageAnswer:

@@ -17,11 +17,13 @@ from urllib.parse import unquote, urljoin
 from cudalock.errors import UsageError, WheelError
 from cudalock.index.address import WEB_URL, origin_of, shown_url, split_userinfo
 from cudalock.index.anchors import CutPageError, HtmlPage, read_anchors
+from cudalock.index.claims import SHA256, RejectedError, check_hex, html_claim, json_claim
 from cudalock.index.failures import NotAPageError
 from cudalock.index.json_page import JsonFile, read_json_page
 from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.listing import FileRejection, ListedFile
 from cudalock.wheel.names import format_quoted, parse_project_name
+from cudalock.wheel.tag_filter import TagFilter
 
 __all__ = ["PAGE_LIMIT", "NotAPageError", "PageContext", "ProjectPage", "parse_page"]
 
@@ -34,9 +36,6 @@ _ARCHIVE = re.compile(
     r"\.(?:whl|zip|tar|tar\.gz|tgz|tar\.bz2|tar\.xz|tar\.z|egg|exe|msi|rpm|deb|dmg)\Z",
     re.IGNORECASE,
 )
-_HEX_LENGTHS = {"md5": 32, "sha1": 40, "sha224": 56, "sha256": 64, "sha384": 96, "sha512": 128}
-_SHA256 = re.compile(r"[0-9a-f]{64}\Z")
-_HEX = re.compile(r"[0-9A-Fa-f]+\Z")
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _REFERENCE = re.compile(r"[!-\[\]-~]+\Z")
 _EMPTY_PAGE = re.compile(r"\A(?:links for\b|simple (?:index|package)\b)", re.IGNORECASE)
@@ -44,20 +43,28 @@ _EMPTY_PAGE = re.compile(r"\A(?:links for\b|simple (?:index|package)\b)", re.IGN
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageContext:
-    """What the asker knows about a page and the page does not say; copied into each `ListedFile`."""
+    """What the asker knows about a page and the page does not say; copied into each `ListedFile`.
+
+    With a ``fit``, wheels whose tags it turns away are named and not read any further.
+    """
 
     index: str
     index_url: str
     folder: str | None = None
     nightly: bool = False
+    fit: TagFilter | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectPage:
-    """The wheels a page lists, one for each URL in the order of the page, and what was ruled out."""
+    """The wheels a page lists, one for each URL in the order of the page, and what was ruled out.
+
+    ``unfit`` are the names of wheels that the context's filter turned away.
+    """
 
     files: tuple[ListedFile, ...]
     rejections: tuple[FileRejection, ...]
+    unfit: tuple[str, ...] = ()
 
 
 def parse_page(
@@ -92,6 +99,7 @@ def parse_page(
     return ProjectPage(
         files=tuple(reader.listed(entry) for entry in reader.entries.values()),
         rejections=tuple(reader.rejections),
+        unfit=tuple(reader.unfit),
     )
 
 
@@ -118,15 +126,6 @@ class _Entry:
     upload_time: str | None = None
 
 
-class _RejectedError(Exception):
-    """One file is ruled out, for the reason of this kind."""
-
-    def __init__(self, kind: str, reason: str) -> None:
-        super().__init__(reason)
-        self.kind = kind
-        self.reason = reason
-
-
 @dataclass(slots=True, kw_only=True)
 class _Reader:
     url: str
@@ -134,13 +133,14 @@ class _Reader:
     context: PageContext
     entries: dict[str, _Entry] = field(default_factory=dict)
     rejections: list[FileRejection] = field(default_factory=list)
+    unfit: list[str] = field(default_factory=list)
     _base: str = ""
     _folders: dict[str, str] = field(default_factory=dict)
 
     def not_a_page(self, found: str) -> NotAPageError:
         return NotAPageError(f"expected a project page, found {found}", where=shown_url(self.url))
 
-    def _reject(self, filename: str, text: str, error: _RejectedError) -> None:
+    def _reject(self, filename: str, text: str, error: RejectedError) -> None:
         self.rejections.append(
             FileRejection(
                 filename=format_quoted(filename, 255)[1:-1],
@@ -175,7 +175,7 @@ class _Reader:
                 continue
             try:
                 names_a_file = self._read_anchor(href, attributes) or names_a_file
-            except _RejectedError as error:
+            except RejectedError as error:
                 named = _file_name(href.partition("#")[0].partition("?")[0])
                 names_a_file = names_a_file or _ARCHIVE.search(named) is not None
                 self._reject(named or href, shown.strip() or href, error)
@@ -188,14 +188,17 @@ class _Reader:
         address, _, fragment = href.strip(" \t\n\f\r").partition("#")
         url = self._resolve(address)
         if url is None:
-            raise _RejectedError(
+            raise RejectedError(
                 "bad-url", f"expected an http or https address, found {format_quoted(href)}"
             )
-        wheel = self._parse_name(_file_name(address.partition("?")[0]))
+        filename = _file_name(address.partition("?")[0])
+        if self._turns_away(filename):
+            return True
+        wheel = self._parse_name(filename)
         # PEP 714: "if both are present, use data-core-metadata".
         claim = attributes.get("data-core-metadata", attributes.get("data-dist-info-metadata"))
         hashes = dict(part.partition("=")[::2] for part in fragment.split("&") if "=" in part)
-        entry = self._entry(wheel, url, hashes, None if claim is None else _html_claim(claim))
+        entry = self._entry(wheel, url, hashes, None if claim is None else html_claim(claim))
         entry.requires_python = entry.requires_python or attributes.get("data-requires-python")
         if (reason := attributes.get("data-yanked")) is not None:
             entry.yanked = entry.yanked or reason or True
@@ -241,7 +244,7 @@ class _Reader:
     # JSON
 
     def read_json(self, body: bytes) -> None:
-        page = read_json_page(body, self.not_a_page)
+        page = read_json_page(body, self.not_a_page, self._turns_away)
         self._check_version(page.api_version)
         if page.name is not None and self.project is not None:
             try:
@@ -257,26 +260,26 @@ class _Reader:
         for file in page.files:
             try:
                 self._read_json_file(file)
-            except _RejectedError as error:
+            except RejectedError as error:
                 self._reject(file.filename, file.filename, error)
 
     def _read_json_file(self, file: JsonFile) -> None:
+        wheel = self._parse_name(file.filename)
         address = file.url.partition("#")[0]
         url = self._resolve(address)
         if url is None:
-            raise _RejectedError(
+            raise RejectedError(
                 "bad-url", f"expected an http or https address, found {format_quoted(file.url)}"
             )
-        wheel = self._parse_name(file.filename)
         last = _file_name(address.partition("?")[0])
         if last.endswith(".whl") and last != file.filename:
             # PEP 691 makes `filename` the name; an address that names another wheel contradicts it.
-            raise _RejectedError(
+            raise RejectedError(
                 "bad-name",
                 f"expected the address of this file, found that of {format_quoted(last)}",
             )
         claim = file.core_metadata
-        entry = self._entry(wheel, url, file.hashes, _json_claim(claim))
+        entry = self._entry(wheel, url, file.hashes, json_claim(claim))
         entry.requires_python = entry.requires_python or file.requires_python
         entry.size = file.size if entry.size is None else entry.size
         entry.upload_time = entry.upload_time or file.upload_time
@@ -291,9 +294,23 @@ class _Reader:
                 f"one of version {format_quoted(version)} of the API, where 1.x is read"
             )
 
+    def _turns_away(self, filename: str) -> bool:
+        """Note a wheel of this project that the target's tags rule out at a glance."""
+        fit = self.context.fit
+        if fit is None or not filename.endswith(".whl") or fit.admits(filename):
+            return False
+        if self.project is not None:
+            try:
+                if parse_project_name(filename.partition("-")[0]) != self.project:
+                    return False
+            except WheelError:
+                return False
+        self.unfit.append(filename)
+        return True
+
     def _quarantine(self) -> None:
         # PEP 792: the index "does not offer any files" of a quarantined project for installation.
-        error = _RejectedError("quarantined", "the index has this project in quarantine (PEP 792)")
+        error = RejectedError("quarantined", "the index has this project in quarantine (PEP 792)")
         self._reject(self.project or "", self.project or "", error)
 
     def _parse_name(self, filename: str) -> WheelFile:
@@ -301,25 +318,25 @@ class _Reader:
             kind = "a link that names no file"
             if _ARCHIVE.search(filename):
                 kind = "a source distribution or another kind of archive"
-            raise _RejectedError("not-a-wheel", kind)
+            raise RejectedError("not-a-wheel", kind)
         try:
             # The project comes first, so that a flat page of thousands of others costs little.
             found = parse_project_name(filename.partition("-")[0])
             if self.project is not None and found != self.project:
-                raise _RejectedError("other-project", f"a wheel of {found}")
+                raise RejectedError("other-project", f"a wheel of {found}")
             return parse_wheel_file(filename)
         except WheelError as error:
-            raise _RejectedError("bad-name", error.message) from error
+            raise RejectedError("bad-name", error.message) from error
 
     def _entry(
         self, wheel: WheelFile, url: str, hashes: Mapping[str, str], claim: str | bool | None
     ) -> _Entry:
         """Return the entry of a URL with one more listing counted in, once its hashes are sound."""
         for algorithm, digest in hashes.items():
-            if not (algorithm == "sha256" and _SHA256.match(digest)):
-                _check_hex(algorithm, digest)
-        if isinstance(claim, str) and not _SHA256.match(claim):
-            _check_hex("sha256", claim)
+            if not (algorithm == "sha256" and SHA256.match(digest)):
+                check_hex(algorithm, digest)
+        if isinstance(claim, str) and not SHA256.match(claim):
+            check_hex("sha256", claim)
             claim = claim.lower()
         entry = self.entries.get(url)
         if entry is None:
@@ -361,29 +378,6 @@ def _file_name(address: str) -> str:
         return last
     # A local version's plus sign is nearly always the only character that was encoded.
     return plain if "%" not in (plain := last.replace("%2B", "+")) else unquote(last)
-
-
-def _check_hex(algorithm: str, digest: str) -> None:
-    length = _HEX_LENGTHS.get(algorithm)
-    if length is not None and not (len(digest) == length and _HEX.match(digest)):
-        raise _RejectedError(
-            "bad-hash",
-            f"expected a {algorithm} of {length} hexadecimal digits, found {format_quoted(digest)}",
-        )
-
-
-def _html_claim(text: str) -> str | bool:
-    # PEP 658: "the repository SHOULD provide the hash as <hashname>=<hashvalue>, else `true`".
-    algorithm, _, digest = text.strip().partition("=")
-    if algorithm == "sha256":
-        return digest
-    return algorithm.lower() != "false"
-
-
-def _json_claim(claim: Mapping[str, str] | bool | None) -> str | bool | None:
-    if isinstance(claim, Mapping):
-        return claim.get("sha256", True)
-    return claim
 
 
 def _declares_itself(page: HtmlPage) -> bool:

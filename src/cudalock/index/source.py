@@ -30,6 +30,7 @@ from cudalock.memo import Memo
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import IndexAnswer, ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.tag_filter import TagFilter
 
 __all__ = ["IndexSource"]
 
@@ -42,7 +43,8 @@ class IndexSource:
     """Listings and metadata of projects, each asked for once. Thread-safe; blocking.
 
     ``recordings`` maps the name of a definition to what was recorded of it: such an index answers
-    from there, without the network. ``find_links`` adds wheels to those of any project.
+    from there, without the network. ``fit`` names a target's wheels at a glance: others are listed
+    by name only. ``find_links`` adds wheels to those of any project.
     ``cached_projects`` are names met before, used for nothing but `known_projects`.
     """
 
@@ -56,11 +58,13 @@ class IndexSource:
         find_links: Sequence[str] = (),
         cached_projects: Iterable[str] = (),
         readers: tuple[PageReader, FileReader] | None = None,
+        fit: TagFilter | None = None,
     ) -> None:
         self._router = router
         self._client = client
         self._knowledge = Knowledge() if knowledge is None else knowledge
         self._recordings = dict(recordings or {})
+        self._fit = fit
         self._find_links = tuple(find_links)
         self._linked = tuple(parse_find_links(text) for text in find_links)
         self._cached_projects = frozenset(cached_projects)
@@ -72,7 +76,7 @@ class IndexSource:
         self._folders: dict[tuple[str, str], bool] = {}
         self._notes: set[str] = set()
 
-    def rerouted(self, router: Router) -> "IndexSource":
+    def rerouted(self, router: Router, fit: TagFilter | None = None) -> "IndexSource":
         """Return a source for another target, which reads no page or METADATA a second time."""
         return IndexSource(
             router=router,
@@ -82,6 +86,7 @@ class IndexSource:
             find_links=self._find_links,
             cached_projects=self._cached_projects,
             readers=(self._pages, self._files),
+            fit=fit,
         )
 
     def __enter__(self) -> Self:
@@ -144,6 +149,7 @@ class IndexSource:
         return ProjectListing(
             project=project,
             files=_union(file for answer in answered for file in answer.files),
+            unfit=tuple(name for answer in answered for name in answer.unfit),
             rejections=tuple(
                 dict.fromkeys(rejection for a in answered for rejection in a.rejections)
             ),
@@ -160,13 +166,14 @@ class IndexSource:
         if not versioned:
             return answered, []
         default = self._router.default_route(route.project)
-        elsewhere = self._ask(default, default.folders)
+        # Which releases there are is asked of wheels for any machine.
+        elsewhere = self._ask(default, default.folders, whole=True)
         listed = {Version(f.wheel.version.public) for a in elsewhere for f in a.files}
         releases = _admitted(listed, admitted, prereleases=nightly)
         for release in releases[:_RELEASES_LIMIT]:
             found = self._ask(route, [folder.at_version(release) for folder in versioned])
             answered += found
-            if any(answer.files for answer in found):
+            if any(answer.files or answer.unfit for answer in found):
                 break
         else:
             if len(releases) > _RELEASES_LIMIT:
@@ -192,7 +199,7 @@ class IndexSource:
             for step in self._router.route(sibling, nightly=nightly).chain:
                 if step.index == route.index and self._owned(step, nightly=nightly):
                     found, _ = self._ask_route(step, admitted, nightly=nightly)
-                    if any(answer.files for answer in found):
+                    if any(answer.files or answer.unfit for answer in found):
                         return sibling
         return None
 
@@ -201,9 +208,11 @@ class IndexSource:
         definition = self._router.definition_for(route.project, nightly=nightly)
         return definition is not None and definition.name == route.index
 
-    def _ask(self, route: Route, folders: Sequence[FolderRequest]) -> list[PageAnswer]:
+    def _ask(
+        self, route: Route, folders: Sequence[FolderRequest], *, whole: bool = False
+    ) -> list[PageAnswer]:
         recording = self._recordings.get(route.index) if route.recordable else None
-        answered = self._pages.ask(route, folders, recording)
+        answered = self._pages.ask(route, folders, recording, None if whole else self._fit)
         with self._lock:
             for folder, answer in zip(folders, answered, strict=True):
                 if folder.folder is not None:

@@ -159,7 +159,7 @@ def _find_metadata(parts: _Parts, directory: bytes, entries: int) -> _Member:
         names.add(name)
         if _METADATA_NAME.match(member.name):
             found.append(member)
-    if first:
+    if names and first:
         raise parts.fault("bytes before the first member of the archive")
     if len(found) != 1 or len(dist_infos) != 1:
         raise parts.fault(

@@ -10,7 +10,7 @@ from cudalock.resolver.candidates import Candidate, ProjectOptions
 from cudalock.resolver.request import Edge
 from cudalock.resolver.world import World
 
-__all__ = ["admits_early_versions", "needs_nightly", "obstacle", "only_early_versions"]
+__all__ = ["admits_early_versions", "left_out", "needs_nightly", "obstacle", "only_early_versions"]
 
 
 def needs_nightly(edges: Iterable[Edge]) -> bool:
@@ -28,13 +28,18 @@ def admits_early_versions(world: World, project: str, edges: Iterable[Edge]) -> 
     return world.allows_prereleases(project) or any(edge.pins_prerelease for edge in edges)
 
 
+def _from_others(project: str, edges: Iterable[Edge]) -> tuple[Edge, ...]:
+    """Return the edges that may let a wheel in: none of its own project's."""
+    return tuple(edge for edge in edges if edge.fact.subject != project)
+
+
 def obstacle(
     world: World, options: ProjectOptions, candidate: Candidate, edges: Iterable[Edge]
 ) -> Edge | str | None:
     """Return what keeps a candidate from standing for its node, or None.
 
-    An `Edge` it does not satisfy, or a word: ``constraint``, ``pre-release``, ``nightly``. Asks
-    for no metadata.
+    An `Edge` it does not satisfy, or a word: ``constraint``, ``direct``, ``pre-release``,
+    ``nightly``. Asks for no metadata.
     """
     edges = tuple(edges)
     for edge in edges:
@@ -43,11 +48,19 @@ def obstacle(
                 return edge
         elif not edge.admits(candidate.version):
             return edge
+    if world.constraint_violations(candidate.project, candidate.version):
+        return "constraint"
+    return left_out(world, options, candidate, edges)
+
+
+def left_out(
+    world: World, options: ProjectOptions, candidate: Candidate, edges: Iterable[Edge]
+) -> str | None:
+    """Return ``direct``, ``nightly`` or ``pre-release`` for a wheel that no edge lets in, or None."""
+    edges = _from_others(candidate.project, edges)
     if candidate.direct:
         # A wheel by URL is there for those who ask for its URL, and for nobody else.
         return None if any(edge.url is not None for edge in edges) else "direct"
-    if world.constraint_violations(candidate.project, candidate.version):
-        return "constraint"
     early = admits_early_versions(world, candidate.project, edges)
     if candidate.file.nightly and not (early or needs_nightly(edges)):
         return "nightly"

@@ -4,7 +4,7 @@ A filter returns what it kept and what it ruled out, each with a reason. Nothing
 rejection is a fact like any other, so that "no" can say how many wheels were ruled out and why.
 """
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
 
 from packaging.specifiers import SpecifierSet
@@ -30,6 +30,7 @@ __all__ = [
     "last_resort",
     "make_candidate",
     "rejection_fact",
+    "rejection_kind",
 ]
 
 
@@ -100,6 +101,7 @@ _REASONS = {
     "pre-release": "a pre-release",
     "unpaired": "without a known pairing",
     "unknown": "without metadata that can be had",
+    "unreadable": "without metadata that can be read",
     "bad-hash": "with a malformed hash",
     "other-project": "of another project",
     "bad-name": "with a name that is no wheel's",
@@ -112,7 +114,7 @@ def rejection_fact(project: str, kind: str, source: str = "") -> Fact:
     """Return the fact that wheels of a project are ruled out for a reason of this kind."""
     if kind == "unlisted":
         fact_kind = FactKind.INCOMPLETE
-    elif kind == "unknown":
+    elif kind in ("unknown", "unreadable"):
         fact_kind = FactKind.UNKNOWN
     else:
         fact_kind = FactKind.REJECTION
@@ -135,8 +137,13 @@ def build_options(
     knowledge: Knowledge,
     cuda_project: bool,
     sha256: frozenset[str] = frozenset(),
+    pinned: Callable[[Version], bool] = lambda _: False,
 ) -> ProjectOptions:
-    """Sort out a listing; with ``sha256``, only wheels of one of these hashes are candidates. Costs about 10 us a wheel; no metadata is asked for."""
+    """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for.
+
+    With ``sha256``, only wheels of one of these hashes are candidates. ``pinned`` says whether
+    the user asks for exactly a version.
+    """
     project = listing.project
     kept: list[tuple[tuple[object, ...], Candidate]] = []
     ruled_out: dict[tuple[Version, str], int] = {}
@@ -150,7 +157,10 @@ def build_options(
         elif sha256 and not sha256.intersection(file.sha256):
             reason = "hash"
         else:
-            reason = _rejection(file, target, python, knowledge)
+            reason = rejection_kind(file, target, python, knowledge)
+            # A yanked release is there for those who pin it (PEP 592).
+            if reason == "yanked" and pinned(file.wheel.version):
+                reason = None
         if reason is not None or rank is None:
             key = (file.wheel.version, reason or "platform")
             ruled_out[key] = ruled_out.get(key, 0) + 1
@@ -230,7 +240,7 @@ def _tag_rejection(file: ListedFile, pythons: frozenset[tuple[str, str]]) -> str
     return "platform" if fits else "python"
 
 
-def _rejection(
+def rejection_kind(
     file: ListedFile, target: Target, python: Version, knowledge: Knowledge
 ) -> str | None:
     """Return the kind of the first reason that rules a file out before its metadata is read."""
@@ -239,14 +249,13 @@ def _rejection(
         return "requires-python"
     if knowledge.placeholder(wheel.project, wheel.version) is not None:
         return "placeholder"
-    if file.yanked is not False:
-        return "yanked"
     vendor = label_of(wheel.version.local).vendor
     if vendor in ("rocm", "xpu", "musa"):
         return vendor
     if vendor == "cpu" and not target.cpu:
         return "cpu"
-    return None
+    # Last, because it is the one reason that a pin sets aside.
+    return "yanked" if file.yanked is not False else None
 
 
 def _python_fits(text: str, python: Version) -> bool:

@@ -11,10 +11,10 @@ from typing import ClassVar
 
 from packaging.version import Version
 
-from cudalock.errors import ResolutionError, ResolutionStoppedError
+from cudalock.errors import CudalockError, ResolutionError, ResolutionStoppedError
 from cudalock.host import Target
 from cudalock.resolver.candidates import Candidate, ProjectOptions
-from cudalock.resolver.exhaustive import Refusal, search_facts
+from cudalock.resolver.exhaustive import Refusal, prove, search_facts
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.world import World
 
@@ -115,22 +115,25 @@ def make_conflict(world: World, refusal: Refusal) -> Conflict:
 
 
 def _preferred(world: World, facts: frozenset[Fact]) -> frozenset[Fact]:
-    """Look for a refusal without what proves nothing, and then without the policy.
+    """Look for a refusal without what proves nothing, and then without the policy too.
 
     There may be one even where the first refusal needs such a fact: a search takes the first
-    reason it meets.
+    reason it meets. Before "could not tell" is said, wheels are read for it.
     """
-    excluded: set[FactKind] = set()
-    for kinds in ((FactKind.INCOMPLETE, FactKind.UNKNOWN), (FactKind.POLICY,)):
-        if not any(fact.kind in kinds for fact in facts):
-            continue
-        tried = excluded.union(kinds)
-        try:
-            answer = search_facts(world, _without(tried))
-        except ResolutionStoppedError:
-            continue
-        if isinstance(answer, Refusal):
-            facts, excluded = answer.facts, tried
+    nothing = {FactKind.INCOMPLETE, FactKind.UNKNOWN}
+    try:
+        if any(fact.kind in nothing for fact in facts):
+            answer = prove(world, _without(nothing))
+            if not isinstance(answer, Refusal):
+                return facts
+            facts = answer.facts
+        if any(fact.kind is FactKind.POLICY for fact in facts):
+            answer = search_facts(world, _without({*nothing, FactKind.POLICY}))
+            if isinstance(answer, Refusal):
+                facts = answer.facts
+    except CudalockError:
+        # Nothing more can be read, or the search took too long: the first refusal stands.
+        return facts
     return facts
 
 
@@ -157,14 +160,18 @@ def _further(world: World, aside: frozenset[Fact]) -> frozenset[Fact] | None:
 
 def _minimal(world: World, facts: frozenset[Fact], aside: frozenset[Fact]) -> frozenset[Fact]:
     """Set facts aside one by one, the least telling first, as long as the rest refuses."""
-    core = facts - aside
-    for fact in sorted(core):
-        if fact not in core:
-            continue
-        rest = core - {fact}
-        answer = search_facts(world, rest.__contains__, step_limit=_CHECK_STEPS)
-        if isinstance(answer, Refusal):
-            core = answer.facts
+    core, before = facts - aside, None
+    # One pass is enough where fewer facts allow more. They do not always: a pin that is set aside
+    # lets no pre-release in any more, so the passes go on until one changes nothing.
+    while core != before:
+        before = core
+        for fact in sorted(core):
+            if fact not in core:
+                continue
+            rest = core - {fact}
+            answer = search_facts(world, rest.__contains__, step_limit=_CHECK_STEPS)
+            if isinstance(answer, Refusal):
+                core = answer.facts
     return core
 
 

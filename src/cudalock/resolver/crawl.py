@@ -82,7 +82,7 @@ class Crawl:
                 continue
             if obstacle(world, options, candidate, (edge,)) is not None:
                 continue
-            if world.details(candidate).usable:
+            if world.fetch(candidate).usable:
                 return candidate
             tries += 1
             if tries == _TRY_LIMIT:

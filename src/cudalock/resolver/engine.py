@@ -8,19 +8,19 @@ refusal only sends the problem to the second search.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from resolvelib import AbstractProvider, BaseReporter, Resolver
-from resolvelib.resolvers import ResolutionImpossible, ResolutionTooDeep
+from resolvelib import AbstractProvider, BaseReporter
+from resolvelib.resolvers import Resolution, ResolutionImpossible, ResolutionTooDeep
 from resolvelib.structs import RequirementInformation
 
+from cudalock.cuda import parse_cuda_version
 from cudalock.errors import ResolutionStoppedError
 from cudalock.resolver.admission import needs_nightly, obstacle
 from cudalock.resolver.candidates import Candidate
 from cudalock.resolver.demands import TOOLKIT
 from cudalock.resolver.request import Edge, exact_pin
 from cudalock.resolver.selection import release_distance, virtual_key
-from cudalock.resolver.world import World
+from cudalock.resolver.world import Details, World
 
 __all__ = ["ROUND_LIMIT", "Progress", "Solution", "search"]
 
@@ -186,12 +186,23 @@ class _Provider(AbstractProvider[_Need, _Pick, str]):
             and obstacle(self._world, options, candidate, edges) is None
             and not candidate.violations
         ]
-        for position, candidate in enumerate(self._by_release(project, fitting)):
-            if position:
-                self._read_ahead(fitting[position : position + _AHEAD])
-            if not self._usable(candidate, extra):
+        ordered = self._by_release(project, fitting)
+        put_off = []
+        for position, candidate in enumerate(ordered):
+            if candidate.last_resort is not None and not self._last_resort:
                 continue
-            yield _Pick(node=node, candidate=candidate, extra=extra)
+            if position:
+                self._read_ahead(ordered[position : position + _AHEAD])
+            details = self._world.details(candidate)
+            if not details.usable:
+                continue
+            if self._is_last_resort(candidate, details, extra):
+                put_off.append(candidate)
+            else:
+                yield _Pick(node=node, candidate=candidate, extra=extra)
+        if self._last_resort:
+            for candidate in put_off:
+                yield _Pick(node=node, candidate=candidate, extra=extra)
 
     def _candidates(
         self, project: str, listed: tuple[Candidate, ...], edges: list[Edge]
@@ -205,25 +216,23 @@ class _Provider(AbstractProvider[_Need, _Pick, str]):
         if release is None:
             return candidates
         decided = self._resolutions.get(TOOLKIT)
-        toolkit = self._world.parse_release(decided.value) if decided is not None else release
+        toolkit = parse_cuda_version(decided.value) if decided is not None else release
         return sorted(candidates, key=lambda c: release_distance(c.version, toolkit))
 
-    def _usable(self, candidate: Candidate, extra: str | None) -> bool:
-        if candidate.last_resort is not None and not self._last_resort:
-            return False
-        details = self._world.details(candidate)
-        if not details.usable or (details.last_resort is not None and not self._last_resort):
-            return False
-        if extra is None or self._last_resort or details.metadata is None:
+    @staticmethod
+    def _is_last_resort(candidate: Candidate, details: Details, extra: str | None) -> bool:
+        """Whether a wheel is for when nothing else solves: by its page, its metadata, an extra."""
+        if candidate.last_resort is not None or details.last_resort is not None:
             return True
-        return extra in details.metadata.provides_extra
+        metadata = details.metadata
+        return extra is not None and metadata is not None and extra not in metadata.provides_extra
 
     def _read_ahead(self, candidates: list[Candidate]) -> None:
         executor = self._world.executor
         if executor is not None:
             for candidate in candidates:
                 if self._world.known(candidate) is None:
-                    executor.submit(self._world.details, candidate)
+                    executor.submit(self._world.fetch, candidate)
 
     def is_satisfied_by(self, requirement: _Need, candidate: _Pick) -> bool:
         if candidate.candidate is None:
@@ -269,16 +278,33 @@ def search(
     else solves. Raises `ResolutionStoppedError` past 200,000 rounds, and whatever the source does.
     """
     provider = _Provider(world, last_resort=last_resort)
-    resolver: Resolver[_Need, _Pick, str] = Resolver(provider, _Reporter(progress))
+    roots = provider.needs_of(world.roots, 0)
+    # `Resolver` would build a graph of the result by recursion, which has no end where projects
+    # that are in the set no more require each other: what the set holds is found below instead.
+    resolution: Resolution[_Need, _Pick, str] = Resolution(provider, _Reporter(progress))
     try:
-        result: Any = resolver.resolve(provider.needs_of(world.roots, 0), max_rounds=ROUND_LIMIT)
+        state = resolution.resolve(roots, max_rounds=ROUND_LIMIT)
     except ResolutionImpossible:
         return None
     except ResolutionTooDeep as error:
         raise ResolutionStoppedError(
             f"no answer after {ROUND_LIMIT} rounds of the search: this proves nothing"
         ) from error
-    return _solution(result.mapping)
+    return _solution(_reached(provider, roots, state.mapping))
+
+
+def _reached(
+    provider: _Provider, roots: Iterable[_Need], mapping: Mapping[str, _Pick]
+) -> dict[str, _Pick]:
+    """Return the picks that the requirements lead to; others are left from earlier rounds."""
+    reached: dict[str, _Pick] = {}
+    pending = [need.node for need in roots]
+    while pending:
+        node = pending.pop()
+        if node not in reached:
+            reached[node] = mapping[node]
+            pending.extend(need.node for need in provider.get_dependencies(mapping[node]))
+    return reached
 
 
 def _solution(mapping: Mapping[str, _Pick]) -> Solution:

@@ -31,6 +31,7 @@ def describe(world: World, solution: Solution) -> Resolution:
     toolkit = solution.values.get(TOOLKIT)
     warnings = [
         *_held_back(world, solution),
+        *_yanked(packages),
         *_last_resorts(world, solution),
         *_unknown(world, packages),
         *_disagreeing(packages),
@@ -162,6 +163,16 @@ def _place(source: str) -> str:
 def _telling(violation: Violation) -> int:
     order = ("<driver>", "<gpu", "<cuda-runtime>", "<cuda>")
     return next(i for i, prefix in enumerate(order) if violation.package.startswith(prefix))
+
+
+def _yanked(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
+    for package in packages:
+        if package.file.yanked is not False:
+            why = f": {package.file.yanked}" if isinstance(package.file.yanked, str) else ""
+            yield SetWarning(
+                code="yanked",
+                message=f"{package.project} {package.version} was yanked by its publisher{why}",
+            )
 
 
 def _last_resorts(world: World, solution: Solution) -> Iterator[SetWarning]:

@@ -68,17 +68,16 @@ def solve(world: World, progress: Progress | None = None) -> Solution:
     Raises `NoSolutionError` when there is none (proved by both searches), or
     `ResolutionStoppedError` when that could not be told.
     """
-    solution = search(world, progress=progress)
-    if solution is None:
-        solution = search(world, last_resort=True, progress=progress)
-    if solution is None:
-        answer = prove(world)
-        match answer:
-            case Refusal():
-                raise NoSolutionError(make_conflict(world, answer), world.target)
-            case Witness():
-                # resolvelib can call a solvable world impossible (sarugaku/resolvelib#206).
-                solution = _from_witness(world, answer)
+    for last_resort in (False, True):
+        solution = search(world, last_resort=last_resort, progress=progress)
+        # resolvelib keeps a pin whose admission went away with another pin: such a set is none.
+        if solution is not None and next(_faults(world, solution), None) is None:
+            return solution
+    answer = prove(world)
+    if isinstance(answer, Refusal):
+        raise NoSolutionError(make_conflict(world, answer), world.target)
+    # resolvelib can call a solvable world impossible (sarugaku/resolvelib#206).
+    solution = _from_witness(world, answer)
     fault = next(_faults(world, solution), None)
     if fault is not None:
         raise ResolutionStoppedError(f"the search gave a set that does not hold together: {fault}")
@@ -89,18 +88,15 @@ def _from_witness(world: World, witness: Witness) -> Solution:
     candidates = {n: o for n, o in witness.chosen.items() if isinstance(o, Candidate)}
     values = {node: o for node, o in witness.chosen.items() if isinstance(o, str)}
     extras: dict[str, set[str]] = {}
-    pending = list(world.roots)
+    pending = [*world.roots]
+    for candidate in candidates.values():
+        pending.extend(world.edges(candidate))
     while pending:
         edge = pending.pop()
-        known = extras.setdefault(edge.node, set())
-        new = set(edge.extras) - known
-        known |= new
-        if edge.node in candidates:
-            for extra in sorted(new):
-                pending.extend(world.edges(candidates[edge.node], extra))
-    for candidate in candidates.values():
-        for edge in world.edges(candidate):
-            extras.setdefault(edge.node, set()).update(edge.extras)
+        new = edge.extras.difference(extras.setdefault(edge.node, set()))
+        extras[edge.node] |= new
+        for extra in sorted(new):
+            pending.extend(world.edges(candidates[edge.node], extra))
     return Solution(
         candidates=candidates,
         values=values,

@@ -1,6 +1,7 @@
 """Which candidate is better: the order in which the search tries them.
 
-By public version first (a local label never makes a release newer), then by the nearest variant,
+By public version first (a local label never makes a release newer), what is not yanked before
+what is, then by the nearest variant,
 by CUDA number and never by the text of a label: the newest release not above the target's, then
 (under ``minor``) the lowest above it, then wheels that name only a major, then the unknown. Then
 by wheel tag and build tag, and by file name so that the order is total.
@@ -23,6 +24,7 @@ def candidate_key(
     wheel = file.wheel
     return (
         Version(wheel.version.public),
+        file.yanked is False,
         variant_key(variant, target),
         -tag_rank,
         wheel.build or (-1, ""),

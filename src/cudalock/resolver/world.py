@@ -5,6 +5,7 @@ use from the crawl's threads. Both searches read it; neither changes it. Nothing
 anything: which option is taken is the searches' business.
 """
 
+from collections.abc import Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass
 
@@ -13,18 +14,18 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
-from cudalock.cuda import CudaVersion, parse_cuda_version
+from cudalock.cuda import CudaVersion
 from cudalock.errors import WheelError
 from cudalock.host import Target, marker_environment, supported_tags
 from cudalock.memo import Memo
 from cudalock.resolver.candidates import (
     Candidate,
-    Ghost,
     ProjectOptions,
     build_options,
     last_resort,
     make_candidate,
     rejection_fact,
+    rejection_kind,
 )
 from cudalock.resolver.demands import (
     Demand,
@@ -35,7 +36,8 @@ from cudalock.resolver.demands import (
     variant_violations,
 )
 from cudalock.resolver.facts import Fact, FactKind
-from cudalock.resolver.request import Edge, Request, exact_pin, make_edge
+from cudalock.resolver.openings import Openings
+from cudalock.resolver.request import Edge, Request, Requested, exact_pin, make_edge
 from cudalock.resolver.source import Source
 from cudalock.resolver.toolkit import ToolkitReleases
 from cudalock.wheel.evidence import (
@@ -47,7 +49,6 @@ from cudalock.wheel.evidence import (
     observe_part,
 )
 from cudalock.wheel.knowledge import Knowledge
-from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
 
 __all__ = ["Details", "World"]
@@ -98,8 +99,13 @@ class World:
         self._source = source
         self._tag_ranks = {tag: rank for rank, tag in enumerate(supported_tags(target))}
         self._python = Version(self.environment["python_full_version"])
-        self._overrides = {entry.project: entry for entry in request.overrides}
-        self._admitted = _admitted(request)
+        # An override takes the place of every requirement on its project, here where its marker
+        # holds; one whose marker does not hold takes the place of them with nothing.
+        self._overrides: dict[str, list[Requested]] = {}
+        for entry in request.overrides:
+            kept = self._overrides.setdefault(entry.project, [])
+            if marker_holds(entry.requirement, self.environment):
+                kept.append(entry)
         self._hashes: dict[str, frozenset[str]] = {}
         for entry in request.requirements:
             if entry.sha256:
@@ -113,55 +119,71 @@ class World:
                 ).fact
                 clauses = self._constraints.setdefault(entry.project, [])
                 clauses.append((fact, entry.requirement.specifier))
-        self._early: set[str] = set()
-        self._nightly: set[str] = set()
+        self._met: set[str] = set()
+        self.openings = Openings()
+        self._demands: dict[tuple[str, Version], tuple[Demand, ...]] = {}
         self._options = Memo[tuple[str, bool], ProjectOptions]()
+        self._direct = Memo[tuple[str, str], Candidate]()
         self._details = Memo[str, Details]()
         self._toolkit = ToolkitReleases(
             source=source, knowledge=knowledge, target=target, executor=executor
         )
-        self.roots = self._root_edges()
-
-    def _root_edges(self) -> tuple[Edge, ...]:
-        return tuple(
-            self._edge(entry.requirement, "", entry.where, root=True)
-            for entry in self.request.requirements
+        self.roots = tuple(
+            edge
+            for entry in request.requirements
             if marker_holds(entry.requirement, self.environment)
+            for edge in self._edges(
+                entry.requirement, "", entry.where, kind=FactKind.REQUIREMENT, nightly=False
+            )
         )
+        self._admitted = self._admitted_by_user()
+        for edge in self.roots:
+            self.openings.note(edge, None)
 
-    def _edge(
+    def _edges(
         self,
         requirement: Requirement,
         subject: str,
         source: str,
         *,
-        root: bool,
-        nightly: bool = False,
-    ) -> Edge:
-        """Make an edge, with the override of its project in place of what was written."""
-        project = canonicalize_name(requirement.name)
-        override = self._overrides.get(project)
-        if override is not None:
-            requirement, source, kind = override.requirement, override.where, FactKind.OVERRIDE
-        else:
-            kind = FactKind.REQUIREMENT if root else FactKind.DEPENDENCY
-        edge = make_edge(
-            requirement, kind=kind, subject=subject, source=source, opens_nightly=nightly
-        )
-        # A set only grows, and a thread that sees it a moment late asks again.
-        if edge.pins_prerelease:
-            self._early.add(project)
-        if edge.nightly:
-            self._nightly.add(project)
-        return edge
+        kind: FactKind,
+        nightly: bool,
+    ) -> list[Edge]:
+        """Make the edge of a requirement, or those of what overrides its project."""
+        overrides = self._overrides.get(canonicalize_name(requirement.name))
+        if overrides is None:
+            return [
+                make_edge(
+                    requirement, kind=kind, subject=subject, source=source, opens_nightly=nightly
+                )
+            ]
+        return [
+            make_edge(
+                entry.requirement,
+                kind=FactKind.OVERRIDE,
+                subject=subject,
+                source=entry.where,
+                opens_nightly=nightly,
+            )
+            for entry in overrides
+        ]
+
+    def _admitted_by_user(self) -> dict[str, SpecifierSet]:
+        """Return what the user's own requirements and constraints admit, by project."""
+        admitted: dict[str, SpecifierSet] = {}
+        clauses = [(edge.node, edge.specifier) for edge in self.roots]
+        clauses += [(p, spec) for p, found in self._constraints.items() for _, spec in found]
+        for project, specifier in clauses:
+            admitted[project] = admitted.get(project, SpecifierSet()) & specifier
+        return admitted
 
     def opens_early(self, project: str) -> bool:
         """Whether anything met so far lets pre-releases of a project in."""
-        return project in self._early or self.allows_prereleases(project)
+        return self.openings.early(project) or self.allows_prereleases(project)
 
     def opens_nightly(self, project: str) -> bool:
         """Whether anything met so far opens the nightly folders of a project's publisher."""
-        return project in self._nightly or self.allows_prereleases(project)
+        return self.openings.nightly(project) or self.allows_prereleases(project)
 
     def allows_prereleases(self, project: str) -> bool:
         """Whether a flag or the project's configuration lets pre-releases of a project in."""
@@ -183,12 +205,16 @@ class World:
                 knowledge=self.knowledge,
                 cuda_project=self.is_cuda_project(project),
                 sha256=self._hashes.get(project, frozenset()),
+                pinned=lambda version: self.user_pins(project, version),
             )
 
         return self._options.get((project, nightly), build)
 
     def direct(self, project: str, url: str) -> Candidate:
-        """Return the candidate behind a URL requirement."""
+        """Return the candidate behind a URL; raises `WheelError` if it does not fit the target."""
+        return self._direct.get((project, url), lambda: self._read_direct(project, url))
+
+    def _read_direct(self, project: str, url: str) -> Candidate:
         hashes = sorted(self._hashes.get(project, ()))
         file = self._source.direct(project, url, hashes[0] if len(hashes) == 1 else None)
         if not any(tag in self._tag_ranks for tag in file.wheel.tags):
@@ -197,6 +223,10 @@ class World:
                 f"found {file.filename}",
                 where=url,
             )
+        kind = rejection_kind(file, self.target, self._python, self.knowledge)
+        if kind is not None and kind != "yanked":
+            reason = rejection_fact(project, kind).detail
+            raise WheelError(f"{file.filename} does not fit the target: it is {reason}", where=url)
         return make_candidate(file, pins=self.pins, knowledge=self.knowledge, address=url)
 
     def is_cuda_project(self, project: str) -> bool:
@@ -214,11 +244,24 @@ class World:
         return [fact for fact, spec in clauses if not spec.contains(version, prereleases=True)]
 
     def known(self, candidate: Candidate) -> Details | None:
-        """Return the details of a candidate if its metadata was read already."""
-        return self._details.peek(candidate.url)
+        """Return the details of a candidate if a search asked for them before.
+
+        What was only fetched ahead is not known: else an answer would depend on how far the
+        threads had come.
+        """
+        return self._details.peek(candidate.url) if candidate.url in self._met else None
 
     def details(self, candidate: Candidate) -> Details:
-        """Return the details of a candidate, reading its metadata the first time."""
+        """Return the details of a candidate for a search, reading its metadata the first time."""
+        details = self.fetch(candidate)
+        if candidate.url not in self._met and not candidate.violations:
+            self._met.add(candidate.url)
+            for edge in self._every_edge(candidate, details):
+                self.openings.note(edge, candidate)
+        return details
+
+    def fetch(self, candidate: Candidate) -> Details:
+        """Return the details of a candidate without counting it as known; safe in threads."""
         if candidate.violations:
             # The page alone rules it out: its metadata would change nothing.
             return Details(
@@ -226,9 +269,24 @@ class World:
             )
         return self._details.get(candidate.url, lambda: self._read_details(candidate))
 
+    def _every_edge(self, candidate: Candidate, details: Details) -> Iterator[Edge]:
+        """Yield the edges of a candidate whatever its markers say."""
+        if details.metadata is not None:
+            for requirement in details.metadata.requires_dist:
+                nightly, kind = candidate.file.nightly, FactKind.DEPENDENCY
+                yield from self._edges(
+                    requirement, candidate.project, "", kind=kind, nightly=nightly
+                )
+
     def _read_details(self, candidate: Candidate) -> Details:
         project, version = candidate.project, candidate.version
-        metadata = self._source.metadata(candidate.file)
+        try:
+            metadata = self._source.metadata(candidate.file)
+            for requirement in metadata.requires_dist if metadata is not None else ():
+                marker_holds(requirement, self.environment)
+        except WheelError:
+            # One broken release must not stand in the way of the others.
+            return self._ruled_out(candidate, None, "unreadable")
         if metadata is None:
             return self._ruled_out(candidate, None, "unknown")
         python = metadata.requires_python
@@ -241,7 +299,7 @@ class World:
         native = not candidate.file.wheel.any_platform or self.is_cuda_project(project)
         variant = conclude(observations, native=native)
         violations = variant_violations(project, variant, self.pins)
-        demands = knowledge_demands(project, version, self.knowledge)
+        demands = list(self.knowledge_demands(project, version))
         part = self._toolkit.releases_of(project, version)
         if part is not None:
             # What the toolkit says of its parts is shown like any evidence, and binds them to the
@@ -264,7 +322,7 @@ class World:
         return Details(
             metadata=metadata,
             variant=candidate.variant,
-            demands=tuple(knowledge_demands(candidate.project, candidate.version, self.knowledge)),
+            demands=self.knowledge_demands(candidate.project, candidate.version),
             rejection=rejection_fact(candidate.project, kind),
         )
 
@@ -274,25 +332,30 @@ class World:
         if mark is None or self.knowledge.pairing(candidate.project, candidate.version):
             return False
         for requirement in metadata.requires_dist:
-            if canonicalize_name(requirement.name) == mark.value and exact_pin(
-                requirement.specifier
+            if (
+                canonicalize_name(requirement.name) == mark.value
+                and exact_pin(requirement.specifier) is not None
+                and marker_holds(requirement, self.environment)
             ):
                 return False
         return not self.user_pins(candidate.project, candidate.version)
 
     def user_pins(self, project: str, version: Version) -> bool:
-        """Whether the user asks for exactly this version."""
-        return any(
-            edge.node == project
-            and (edge.url is not None or exact_pin(edge.specifier) is not None)
-            and edge.admits(version)
+        """Whether the user asks for exactly this version: by requirement, override or constraint."""
+        pinned = [
+            edge.specifier
             for edge in self.roots
-        )
+            if edge.node == project
+            and (edge.url is not None or exact_pin(edge.specifier) is not None)
+        ]
+        overrides = [entry.requirement.specifier for entry in self._overrides.get(project, ())]
+        constraints = [specifier for _, specifier in self._constraints.get(project, ())]
+        pinned += [s for s in (*overrides, *constraints) if exact_pin(s) is not None]
+        return any(specifier.contains(version, prereleases=True) for specifier in pinned)
 
     def edges(self, candidate: Candidate, extra: str | None = None) -> tuple[Edge, ...]:
         """Return the edges of a usable candidate: its own, or those one extra adds."""
-        details = self.details(candidate)
-        nightly = candidate.file.nightly
+        details = self.fetch(candidate)
         found: list[Edge] = []
         source = details.metadata.source if details.metadata is not None else ""
         for requirement in details.metadata.requires_dist if details.metadata is not None else ():
@@ -306,13 +369,13 @@ class World:
                     else not base and marker_holds(requirement, self.environment, extra)
                 )
             if applies:
-                found.append(
-                    self._edge(
+                found.extend(
+                    self._edges(
                         requirement,
                         candidate.project,
                         source,
-                        root=False,
-                        nightly=nightly,
+                        kind=FactKind.DEPENDENCY,
+                        nightly=candidate.file.nightly,
                     )
                 )
         if extra is None:
@@ -321,37 +384,16 @@ class World:
             )
         return tuple(found)
 
-    def ghost_demands(self, ghost: Ghost, version: Version | None) -> list[Demand]:
-        """Return what any wheel of this version would demand, by knowledge alone."""
-        version = version or ghost.version
-        if version is None:
-            return []
-        return knowledge_demands(ghost.project, version, self.knowledge)
+    def knowledge_demands(self, project: str, version: Version) -> tuple[Demand, ...]:
+        """Return what any wheel of this version demands, by knowledge alone."""
+        found = self._demands.get((project, version))
+        if found is None:
+            found = tuple(knowledge_demands(project, version, self.knowledge))
+            self._demands[project, version] = found
+        return found
 
     def release_for(self, project: str) -> CudaVersion | None:
         """Return the release that a project numbered by CUDA should follow, if it is one."""
         if self.knowledge.cuda_number(project) is None:
             return None
         return self.target.cuda
-
-    @staticmethod
-    def parse_release(text: str) -> CudaVersion:
-        """Read a value of ``<cuda-toolkit>`` back."""
-        return parse_cuda_version(text)
-
-    def files_of(self, project: str) -> tuple[ListedFile, ...]:
-        """Return every listed file of a project that was asked for so far."""
-        for nightly in (True, False):
-            options = self._options.peek((project, nightly))
-            if options is not None:
-                return options.listing.files
-        return ()
-
-
-def _admitted(request: Request) -> dict[str, SpecifierSet]:
-    """Return what the user's own requirements admit, by project."""
-    admitted: dict[str, SpecifierSet] = {}
-    for entry in (*request.requirements, *request.constraints):
-        known = admitted.get(entry.project, SpecifierSet())
-        admitted[entry.project] = known & entry.requirement.specifier
-    return admitted

@@ -16,13 +16,16 @@ from dataclasses import dataclass
 from functools import lru_cache
 from typing import Literal
 
+from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cudalock.cuda import CudaVersion, LocalLabel, parse_local_label
+from cudalock.errors import WheelError
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.names import format_quoted
 
 __all__ = [
     "Observation",
@@ -92,10 +95,18 @@ def label_of(local: str | None) -> LocalLabel:
 def marker_holds(
     requirement: Requirement, environment: Mapping[str, str], extra: str | None = None
 ) -> bool:
-    """Whether the requirement applies to the environment when ``extra`` is asked for."""
+    """Whether the requirement applies to the environment when ``extra`` is asked for.
+
+    Raises `WheelError` for a marker that means nothing here, such as ``sys_platform ~= "1"``.
+    """
     if requirement.marker is None:
         return extra is None
-    return requirement.marker.evaluate({**environment, "extra": extra or ""})
+    try:
+        return requirement.marker.evaluate({**environment, "extra": extra or ""})
+    except (UndefinedComparison, UndefinedEnvironmentName) as error:
+        raise WheelError(
+            f"expected a marker that can be evaluated, found {format_quoted(str(requirement))}"
+        ) from error
 
 
 def observe_file(file: ListedFile, knowledge: Knowledge) -> tuple[Observation, ...]:
@@ -191,15 +202,9 @@ def _observe_requirement(
     pinned = _pinned_release(requirement)
     part = knowledge.toolkit_part(project)
     numbered = knowledge.toolkit(project) is not None or (part is not None and not part.own_number)
-    library = next((r for r in knowledge.runtime_libraries if r.project == project), None)
-    if not (numbered and pinned) and library is None:
-        return None
-    cuda = pinned if numbered and pinned else None
-    if cuda is not None:
-        major = cuda.major
-    elif library is not None:
-        major = library.major
-    else:  # pragma: no cover - one of the two holds, by the test above
+    cuda = pinned if numbered else None
+    major = cuda.major if cuda is not None else _required_major(requirement, project, knowledge)
+    if major is None:
         return None
     return Observation(
         kind="requires-dist",
@@ -208,6 +213,17 @@ def _observe_requirement(
         major=major,
         cuda=cuda,
     )
+
+
+def _required_major(requirement: Requirement, project: str, knowledge: Knowledge) -> int | None:
+    """Return the CUDA major of the library a requirement asks for, if every release it admits has it.
+
+    A requirement that also admits releases nobody has said anything of tells nothing.
+    """
+    for library in knowledge.runtime_libraries:
+        if library.project == project and requirement.specifier.is_subset(library.versions):
+            return library.major
+    return None
 
 
 def _pinned_release(requirement: Requirement) -> CudaVersion | None:

@@ -1,9 +1,10 @@
 """The file name of a wheel (binary distribution format, "File name convention").
 
-A file name arrives from a page or a URL, so lengths and the number of compressed tags are capped
-before anything is expanded: 300 x 300 tag parts in 13 KB would expand to 90,000 tags.
+A file name arrives from a page or a URL, so its length and the number of tags it stands for are
+capped before anything is expanded: 40 x 40 x 40 parts in 250 characters would be 64,000 tags.
 """
 
+import math
 import re
 from dataclasses import dataclass
 from functools import lru_cache
@@ -17,7 +18,7 @@ from cudalock.wheel.names import format_quoted, parse_project_name, parse_versio
 __all__ = ["WheelFile", "parse_wheel_file"]
 
 _FILENAME_LIMIT = 255
-_TAG_PARTS_LIMIT = 32
+_TAGS_LIMIT = 1024
 _BUILD = re.compile(r"(\d{1,18})([A-Za-z0-9_.]*)\Z", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_.+]+\Z", re.ASCII)
 
@@ -48,8 +49,8 @@ class WheelFile:
 @lru_cache(maxsize=65536)
 def _parse_tags(interpreter: str, abi: str, platform: str) -> frozenset[Tag]:
     parts = [interpreter.split("."), abi.split("."), platform.split(".")]
-    if any(len(part) > _TAG_PARTS_LIMIT for part in parts):
-        raise WheelError(f"expected at most {_TAG_PARTS_LIMIT} tags in a compressed tag set")
+    if math.prod(len(part) for part in parts) > _TAGS_LIMIT:
+        raise WheelError(f"expected at most {_TAGS_LIMIT} tags in a compressed tag set")
     if not all(_TAG.match(text) for part in parts for text in part):
         raise WheelError("expected wheel tags of letters, digits, `_` and `.`")
     return frozenset(Tag(i, a, p) for i in parts[0] for a in parts[1] for p in parts[2])

@@ -78,12 +78,14 @@ class IndexAnswer:
 class ProjectListing:
     """Every file the indices responsible for a project list, in no particular order.
 
-    ``answers`` says what each asked folder answered; ``notes`` is for a person (a shadow copy on
+    ``unfit`` are the file names of wheels whose tags the target cannot accept, not read any further
+    (a `TagFilter` was given). ``answers`` says what each asked folder answered; ``notes`` is for a person (a shadow copy on
     another index, a crossing to the default index).
     """
 
     project: str
     files: tuple[ListedFile, ...] = ()
+    unfit: tuple[str, ...] = ()
     rejections: tuple[FileRejection, ...] = ()
     answers: tuple[IndexAnswer, ...] = ()
     notes: tuple[str, ...] = ()

@@ -7,6 +7,7 @@ uses. One unreadable ``Requires-Dist`` makes the whole file an error, because a 
 dropped silently makes a wrong lock.
 """
 
+import re
 from dataclasses import dataclass
 
 from packaging.requirements import Requirement
@@ -27,6 +28,7 @@ __all__ = ["METADATA_LIMIT", "CoreMetadata", "parse_core_metadata"]
 
 METADATA_LIMIT = 4 * 1024 * 1024
 _HEADER_LINES_LIMIT = 20_000
+_LINE_END = re.compile(r"\r\n|\r|\n")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,17 +91,18 @@ def _parse(data: bytes) -> CoreMetadata:
 
 def _header_fields(data: bytes) -> list[tuple[str, str]]:
     """Split the header block into (lower-case name, unfolded value), in order."""
-    try:
-        # Core metadata is UTF-8; the description, which is often the part that is not, is cut off.
-        ends = [end for end in (data.find(b"\n\n"), data.find(b"\r\n\r\n")) if end >= 0]
-        text = data[: min(ends, default=len(data))].decode("utf-8-sig")
-    except UnicodeDecodeError as error:
-        raise WheelError("expected METADATA in UTF-8") from error
-    lines = text.splitlines()
+    # Core metadata is UTF-8. Old wheels have an author's name in something else, which must not
+    # make them unreadable; what is read here is ASCII, and a replaced letter fits none of it.
+    text = data[: _header_end(data)].decode("utf-8-sig", errors="replace")
+    # Not `splitlines`: a form feed or U+2028 in a summary ends no line.
+    lines = _LINE_END.split(text)
     if len(lines) > _HEADER_LINES_LIMIT:
         raise WheelError(f"expected at most {_HEADER_LINES_LIMIT} lines of METADATA headers")
     fields: list[tuple[str, list[str]]] = []
     for line in lines:
+        if not line:
+            # "The end of the headers is a blank line" (RFC 822), however that is spelled.
+            break
         if line[:1] in (" ", "\t"):
             if not fields:
                 raise WheelError("expected a METADATA header before its continuation")
@@ -110,3 +113,9 @@ def _header_fields(data: bytes) -> list[tuple[str, str]]:
             raise WheelError(f"expected a METADATA header, found {format_quoted(line)}")
         fields.append((name.strip().lower(), [value.strip()]))
     return [(name, " ".join(part for part in value if part)) for name, value in fields]
+
+
+def _header_end(data: bytes) -> int:
+    """Return where the first blank line is, so that no description is decoded."""
+    ends = [end for end in (data.find(b"\n\n"), data.find(b"\r\n\r\n")) if end >= 0]
+    return min(ends, default=len(data))

@@ -1,0 +1,513 @@
+"""Small random worlds, and an answer about them that no search of ours took part in.
+
+`random_world` draws a world from a generator of random numbers (hypothesis hands in one that it
+can shrink). `Oracle` decides it by trying every combination of wheels that the requirements reach
+and checking each against rules written here a second time, from the wheels themselves.
+"""
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field, replace
+from random import Random
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+from packaging.version import Version
+
+from cudalock.cuda import ComputeCapability, CudaVersion, parse_driver_version
+from cudalock.host import Target
+from cudalock.resolver.facts import Fact
+from cudalock.resolver.request import Request, Requested
+from cudalock.resolver.source import MemorySource
+from cudalock.resolver.world import World
+from cudalock.wheel import CoreMetadata, IndexAnswer, Knowledge, ListedFile, ProjectListing
+from cudalock.wheel.filename import parse_wheel_file
+from cudalock.wheel.knowledge import Family, Pairing, ProjectMark, ToolkitPart
+
+__all__ = ["Oracle", "RandomWorld", "Wheel", "make_world", "random_world"]
+
+Key = tuple[str, str, str]
+_HOST = "https://wheels.test/"
+_TAGS = "cp312-cp312-manylinux_2_28_x86_64"
+_ENVIRONMENT = {"sys_platform": "linux", "extra": ""}
+_TARGET = Target(
+    python="3.12",
+    platform="manylinux_2_28_x86_64",
+    driver=parse_driver_version("590.48.01"),
+    driver_cuda=CudaVersion(13, 1),
+    cuda=CudaVersion(13, 0),
+    capabilities=(ComputeCapability(12, 0),),
+)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Wheel:
+    """A wheel of a random world; ``requires`` is None where no metadata can be had."""
+
+    project: str
+    version: str
+    requires: tuple[str, ...] | None = ()
+    extras: frozenset[str] = frozenset()
+    tags: str = _TAGS
+    nightly: bool = False
+    yanked: bool = False
+
+    @property
+    def filename(self) -> str:
+        return f"{self.project}-{self.version}-{self.tags}.whl"
+
+    @property
+    def url(self) -> str:
+        return f"{_HOST}{self.filename}"
+
+    def listed(self) -> ListedFile:
+        wheel = parse_wheel_file(self.filename)
+        metadata = None
+        if self.requires is not None:
+            metadata = CoreMetadata(
+                project=wheel.project,
+                version=wheel.version,
+                requires_dist=tuple(Requirement(text) for text in self.requires),
+                provides_extra=self.extras,
+            )
+        return ListedFile(
+            wheel=wheel,
+            url=self.url,
+            index="wheels",
+            index_url=_HOST,
+            sha256=("a" * 64,),
+            yanked=self.yanked,
+            nightly=self.nightly,
+            metadata=metadata,
+        )
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class RandomWorld:
+    """What is asked, and what there is. ``partial`` are projects whose page is not whole."""
+
+    wheels: tuple[Wheel, ...]
+    requirements: tuple[str, ...]
+    constraints: tuple[str, ...] = ()
+    overrides: tuple[str, ...] = ()
+    prereleases: frozenset[str] = frozenset()
+    families: tuple[tuple[str, ...], ...] = ()
+    pairings: tuple[tuple[str, str, str, str], ...] = ()
+    needs_pairing: tuple[tuple[str, str], ...] = ()
+    parts: tuple[str, ...] = ()
+    partial: frozenset[str] = frozenset()
+
+
+def make_world(spec: RandomWorld, *, shuffle: Random | None = None) -> World:
+    """Make a fresh `World`; ``shuffle`` puts files and requirements in another order."""
+    wheels = list(spec.wheels)
+    requirements = list(spec.requirements)
+    if shuffle is not None:
+        shuffle.shuffle(wheels)
+        shuffle.shuffle(requirements)
+    files = [wheel.listed() for wheel in wheels]
+    listings = [
+        ProjectListing(
+            project=project,
+            files=tuple(file for file in files if file.wheel.project == project),
+            answers=(IndexAnswer(index="wheels", url=_HOST, folder=None, status="partial"),),
+        )
+        for project in sorted(spec.partial)
+    ]
+    knowledge = Knowledge(
+        families=tuple(
+            Family(name="-".join(projects), projects=projects, source="families")
+            for projects in spec.families
+        ),
+        pairings=tuple(
+            Pairing(
+                project=project,
+                versions=SpecifierSet(versions),
+                partner=partner,
+                minor=minor,
+                source="pairings",
+            )
+            for project, versions, partner, minor in spec.pairings
+        ),
+        toolkit_parts=tuple(
+            ToolkitPart(project=project, own_number=False, source="parts") for project in spec.parts
+        ),
+        marks=tuple(
+            ProjectMark(kind="needs-pairing", project=project, value=partner, source="marks")
+            for project, partner in spec.needs_pairing
+        ),
+    )
+    return World(
+        request=Request(
+            requirements=_asked(requirements, "asked"),
+            constraints=_asked(spec.constraints, "constraints"),
+            overrides=_asked(spec.overrides, "overrides"),
+            prereleases=spec.prereleases,
+        ),
+        target=_TARGET,
+        source=MemorySource(files, listings=listings),
+        knowledge=knowledge,
+    )
+
+
+def _asked(texts: list[str] | tuple[str, ...], where: str) -> tuple[Requested, ...]:
+    return tuple(Requested(requirement=Requirement(text), where=where) for text in texts)
+
+
+def random_world(rng: Random) -> RandomWorld:
+    """Draw a world of four or five projects with up to four wheels each."""
+    projects = ["a", "b", "c", "d", "e"][: rng.randint(4, 5)]
+    with_parts = rng.random() < 0.2
+    names = [*projects, "t", "u"] if with_parts else projects
+    wheels = [wheel for project in projects for wheel in _wheels(rng, project, names)]
+    for part in ("t", "u") if with_parts else ():
+        versions = rng.sample(["12.8.1", "12.9.0", "13.0.2", "13.0.5", "13.1.0"], 3)
+        wheels += [Wheel(project=part, version=version) for version in versions]
+    urls = [wheel.url for wheel in wheels if wheel.tags == _TAGS and "+cpu" not in wheel.version]
+    some = rng.sample(projects, 3)
+
+    def now(probability: float) -> bool:
+        return rng.random() < probability
+
+    pairings = []
+    if now(0.4):
+        pairings = [
+            (some[0], f"=={version}", some[1], rng.choice(["1.0", "2.0", "3.0"]))
+            for version in rng.sample(["1.0", "2.0", "3.0"], rng.randint(1, 3))
+        ]
+    requirements = tuple(
+        _requirement(rng, project, marker=False) for project in rng.sample(names, rng.randint(1, 3))
+    )
+    if urls and now(0.1):
+        requirements += (_by_url(rng, urls),)
+    if urls and now(0.15):
+        position = rng.randrange(len(wheels))
+        wheel = wheels[position]
+        other = _by_url(rng, urls)
+        if wheel.requires is not None and not other.startswith(wheel.project):
+            wheels[position] = replace(wheel, requires=(*wheel.requires, other))
+    return RandomWorld(
+        wheels=tuple(wheels),
+        requirements=requirements,
+        constraints=(f"{rng.choice(projects)}{_specifier(rng)}",) if now(0.2) else (),
+        overrides=(_requirement(rng, rng.choice(projects), marker=now(0.2)),) if now(0.2) else (),
+        prereleases=frozenset({rng.choice(projects)}) if now(0.1) else frozenset(),
+        families=(tuple(some[1:]),) if now(0.3) else (),
+        pairings=tuple(pairings),
+        needs_pairing=((some[0], some[1]),) if now(0.15) else (),
+        parts=("t", "u") if with_parts else (),
+        partial=frozenset({rng.choice(projects)}) if now(0.08) else frozenset(),
+    )
+
+
+def _wheels(rng: Random, project: str, names: list[str]) -> Iterator[Wheel]:
+    labels = rng.random() < 0.25
+    seen = set()
+    for _ in range(rng.randint(2, 4)):
+        base = rng.choice(["1.0", "2.0", "3.0"])
+        nightly = rng.random() < 0.06
+        early = rng.choice([".dev1", "rc1"]) if rng.random() < 0.12 else ""
+        version = f"{base}.dev7" if nightly else base + early
+        if labels:
+            version += rng.choice(["+cu130", "+cu130", "+cu130", "+cu126", "+cu131", "+cpu"])
+        other = rng.random() < 0.06
+        if version in seen:
+            continue
+        seen.add(version)
+        requires = [
+            _requirement(rng, rng.choice(names), marker=True) for _ in range(rng.randint(0, 2))
+        ]
+        yield Wheel(
+            project=project,
+            version=version,
+            requires=None if rng.random() < 0.05 else tuple(requires),
+            extras=frozenset(extra for extra in ("x", "y") if rng.random() < 0.5),
+            tags="cp311-cp311-manylinux_2_28_x86_64" if other else _TAGS,
+            nightly=nightly,
+            yanked=rng.random() < 0.03,
+        )
+
+
+def _specifier(rng: Random) -> str:
+    version = rng.choice(["1.0", "2.0", "3.0"])
+    forms = ["", "", f"=={version}", f">={version}", f">={version}", f"<={version}"]
+    rare = [f"!={version}", f"<{version}", f"=={version}.*"]
+    rare += [f"=={version}{early}" for early in (".dev1", ".dev7", "rc1")]
+    return rng.choice(rare if rng.random() < 0.25 else forms)
+
+
+def _requirement(rng: Random, project: str, *, marker: bool) -> str:
+    if project in ("t", "u"):
+        return f"{project}{rng.choice(['', '<13.0.5', '>=13.0', '!=13.0.2', '<=13.0.2'])}"
+    extras = rng.choice(["", "", "", "[x]", "[y]", "[x,y]"])
+    text = f"{project}{extras}{_specifier(rng)}"
+    if marker and rng.random() < 0.4:
+        text += rng.choice(
+            ["; extra == 'x'", "; extra == 'y'", "; sys_platform == 'win32'", "; extra != 'x'"]
+        )
+    return text
+
+
+def _by_url(rng: Random, urls: list[str]) -> str:
+    url = rng.choice(urls)
+    return f"{url.removeprefix(_HOST).partition('-')[0]} @ {url}"
+
+
+@dataclass(slots=True)
+class _Asked:
+    """What is asked of one project on the way through a combination."""
+
+    specifiers: list[SpecifierSet] = field(default_factory=list)
+    urls: set[str] = field(default_factory=set)
+    extras: set[str] = field(default_factory=set)
+    early: bool = False
+    nightly: bool = False
+
+
+class Oracle:
+    """Brute force. ``enabled`` limits what counts to some facts, as `search_facts` does."""
+
+    def __init__(self, spec: RandomWorld, enabled: Callable[[Key], bool] | None = None) -> None:
+        self._spec = spec
+        self._enabled = enabled or (lambda _: True)
+        self._overrides: dict[str, list[Requirement]] = {}
+        for text in spec.overrides:
+            override = Requirement(text)
+            kept = self._overrides.setdefault(override.name, [])
+            if override.marker is None or override.marker.evaluate(_ENVIRONMENT):
+                kept.append(override)
+        self._options: dict[str, list[Wheel]] = {}
+        for wheel in spec.wheels:
+            self._options.setdefault(wheel.project, []).append(wheel)
+        for project in spec.partial:
+            if not self._enabled(("incomplete", project, "unlisted")):
+                # Of a page that is not whole anything may be missing.
+                self._options.setdefault(project, []).append(Wheel(project=project, version="any"))
+
+    def satisfiable(self) -> bool:
+        """Whether some combination of wheels keeps every rule."""
+        return any(True for _ in self.solutions())
+
+    def solutions(self, chosen: dict[str, Wheel] | None = None) -> Iterator[dict[str, Wheel]]:
+        """Yield every combination that keeps every rule."""
+        chosen = chosen or {}
+        asked = self._walk(chosen)
+        missing = next((project for project in sorted(asked) if project not in chosen), None)
+        if missing is None:
+            if self.holds(chosen):
+                yield chosen
+            return
+        for wheel in self._options.get(missing, ()):
+            yield from self.solutions({**chosen, missing: wheel})
+
+    def holds(self, chosen: dict[str, Wheel]) -> bool:
+        """Whether a combination is closed and keeps every rule."""
+        asked = self._walk(chosen)
+        if set(asked) != set(chosen):
+            return False
+        return all(self._fits(chosen[p], asked[p]) for p in asked) and self._agree(chosen, asked)
+
+    def _walk(self, chosen: dict[str, Wheel]) -> dict[str, _Asked]:
+        """Follow the requirements as far as wheels are chosen."""
+        asked: dict[str, _Asked] = {}
+        done: set[tuple[str, str]] = set()
+        pending = [("", Requirement(t), False, "requirement") for t in self._spec.requirements]
+        while pending:
+            subject, requirement, nightly, kind = pending.pop()
+            project = str(canonicalize_name(requirement.name))
+            for actual in self._overrides.get(project, [requirement]):
+                kind_here = "override" if project in self._overrides else kind
+                pins = _pins(actual.specifier)
+                key = (kind_here, subject, _text(actual))
+                entry = asked.get(project)
+                if self._enabled(key):
+                    entry = asked.setdefault(project, _Asked())
+                    entry.specifiers.append(actual.specifier)
+                    entry.urls |= {actual.url} if actual.url else set()
+                    entry.extras |= actual.extras
+                    # A wheel does not let itself in.
+                    if subject != project:
+                        early = any(Version(pin).is_prerelease for pin in pins)
+                        entry.early |= early
+                        entry.nightly |= early or (nightly and bool(pins))
+            for project in [p for p in asked if p in chosen]:
+                wheel = chosen[project]
+                for extra in ("", *sorted(asked[project].extras)):
+                    if (project, extra) not in done:
+                        done.add((project, extra))
+                        pending.extend(
+                            (project, found, wheel.nightly, "dependency")
+                            for found in _requirements(wheel, extra)
+                        )
+        return asked
+
+    def _fits(self, wheel: Wheel, asked: _Asked) -> bool:
+        if wheel.version == "any":
+            pins = [pin for specifier in asked.specifiers for pin in _pins(specifier)]
+            agreed = all(s.contains(p, prereleases=True) for s in asked.specifiers for p in pins)
+            return agreed and not asked.urls
+        version = Version(wheel.version)
+        if not all(spec.contains(version, prereleases=True) for spec in asked.specifiers):
+            return False
+        if asked.urls and asked.urls != {wheel.url}:
+            return False
+        for out in self._outs(wheel, version, direct=bool(asked.urls)):
+            if all(self._enabled(key) for key in out):
+                return False
+        spec = self._spec
+        early = wheel.project in spec.prereleases or asked.early
+        finals = [
+            other
+            for other in self._options[wheel.project]
+            if other.version != "any"
+            and not Version(other.version).is_prerelease
+            and not self._rejection(other)
+        ]
+        if asked.urls:
+            return True
+        if wheel.nightly and not (early or asked.nightly):
+            return False
+        if not self._enabled(("rejection", wheel.project, "pre-release")):
+            return True
+        return early or not version.is_prerelease or not finals
+
+    def _rejection(self, wheel: Wheel) -> str | None:
+        if wheel.tags != _TAGS:
+            return "python"
+        if wheel.version.endswith("+cpu"):
+            return "cpu"
+        pinned = self._user_pins(wheel.project, Version(wheel.version))
+        return "yanked" if wheel.yanked and not pinned else None
+
+    def _outs(self, wheel: Wheel, version: Version, *, direct: bool) -> Iterator[list[Key]]:
+        """Yield the facts that rule a wheel out by itself, each time all of one reason."""
+        project = wheel.project
+        kind = self._rejection(wheel)
+        if kind is not None and not (direct and kind == "yanked"):
+            yield [("rejection", project, kind)]
+        if version.local == "cu126":
+            yield [("demand", project, "<cuda-runtime>"), ("target", "<cuda-runtime>", "")]
+        if version.local == "cu131":
+            yield [("demand", project, "<cuda>"), ("policy", "<cuda>", "")]
+        for text in self._spec.constraints:
+            constraint = Requirement(text)
+            if constraint.name == project and not constraint.specifier.contains(
+                version, prereleases=True
+            ):
+                yield [("constraint", "", _text(constraint))]
+        number = (version.major, version.minor)
+        if project in self._spec.parts and (number[0] != 13 or number > (13, 0)):
+            yield [("demand", project, "<cuda>"), ("policy", "<cuda>", "")]
+        if wheel.requires is None:
+            yield [("unknown", project, "unknown")]
+        elif self._unpaired(wheel, version):
+            yield [("rejection", project, "unpaired")]
+
+    def _unpaired(self, wheel: Wheel, version: Version) -> bool:
+        spec = self._spec
+        partner = dict(spec.needs_pairing).get(wheel.project)
+        public = Version(version.public)
+        if partner is None or any(
+            project == wheel.project and SpecifierSet(versions).contains(public, prereleases=True)
+            for project, versions, _, _ in spec.pairings
+        ):
+            return False
+        for text in wheel.requires or ():
+            requirement = Requirement(text)
+            if (
+                requirement.name == partner
+                and _pins(requirement.specifier)
+                and (requirement.marker is None or requirement.marker.evaluate(_ENVIRONMENT))
+            ):
+                return False
+        return not self._user_pins(wheel.project, version)
+
+    def _user_pins(self, project: str, version: Version) -> bool:
+        own = [Requirement(t) for t in self._spec.requirements]
+        own = [r for r in own if r.name not in self._overrides]
+        own += [Requirement(t) for t in self._spec.constraints]
+        for overrides in self._overrides.values():
+            own += overrides
+        return any(
+            r.name == project
+            and (r.url or _pins(r.specifier))
+            and r.specifier.contains(version, prereleases=True)
+            for r in own
+        )
+
+    def _agree(self, chosen: dict[str, Wheel], asked: dict[str, _Asked]) -> bool:
+        """Whether families share a version, pairings hold, and parts are of one release."""
+        spec = self._spec
+        versions = {p: Version(w.version) for p, w in chosen.items() if w.version != "any"}
+        for project in set(chosen) - set(versions):
+            # A wheel that nobody saw is of the version that is asked for.
+            pins = [pin for specifier in asked[project].specifiers for pin in _pins(specifier)]
+            if pins:
+                versions[project] = Version(pins[0])
+        for family in spec.families:
+            publics = {
+                versions[p].public
+                for p in family
+                if p in versions and self._enabled(("family", p, f"<{'-'.join(family)}>"))
+            }
+            if len(publics) > 1:
+                return False
+        partners = {partner for _, _, partner, _ in spec.pairings}
+        bound: dict[str, set[str]] = {}
+        for project, clause, partner, minor in spec.pairings:
+            version = versions.get(project)
+            if (
+                version is not None
+                and SpecifierSet(clause).contains(Version(version.public), prereleases=True)
+                and self._enabled(("pairing", project, f"<lib{partner}>"))
+            ):
+                bound.setdefault(partner, set()).add(minor)
+        for partner in partners & set(versions):
+            version = versions[partner]
+            minor = f"{version.major}.{version.minor}"
+            value = version.public if version.is_prerelease else minor
+            if self._enabled(("release", partner, f"<lib{partner}>")):
+                bound.setdefault(partner, set()).add(value)
+        if any(len(values) > 1 for values in bound.values()):
+            return False
+        releases = {
+            (versions[p].major, versions[p].minor)
+            for p in spec.parts
+            if p in versions and self._enabled(("demand", p, "<cuda-toolkit>"))
+        }
+        return len(releases) < 2
+
+
+def key_of(fact: Fact) -> Key:
+    """Name a fact in the way the oracle does."""
+    word = fact.kind.word
+    if word in ("requirement", "override", "dependency", "constraint"):
+        return (word, fact.subject, fact.detail)
+    return (word, fact.subject, fact.object)
+
+
+def _pins(specifier: SpecifierSet) -> list[str]:
+    return [c.version for c in specifier if c.operator == "==" and not c.version.endswith("*")]
+
+
+def _text(requirement: Requirement) -> str:
+    extras = f"[{','.join(sorted(requirement.extras))}]" if requirement.extras else ""
+    tail = f" @ {requirement.url}" if requirement.url else str(requirement.specifier)
+    return f"{requirement.name}{extras}{tail}"
+
+
+def _requirements(wheel: Wheel, extra: str) -> Iterator[Requirement]:
+    for text in wheel.requires or ():
+        requirement = Requirement(text)
+        marker = requirement.marker
+        without = marker is None or marker.evaluate({**_ENVIRONMENT, "extra": ""})
+        if (
+            without
+            if not extra
+            else (
+                not without
+                and marker is not None
+                and marker.evaluate({**_ENVIRONMENT, "extra": extra})
+            )
+        ):
+            yield requirement

@@ -1,0 +1,94 @@
+"""Every scenario through both searches: they agree, and a refusal is proved and minimal."""
+
+from collections.abc import Iterable
+from pathlib import Path
+
+import pytest
+
+from cudalock.errors import ResolutionStoppedError
+from cudalock.resolver.conflict import NoSolutionError
+from cudalock.resolver.engine import Solution
+from cudalock.resolver.exhaustive import Refusal, Witness, prove, search_facts
+from cudalock.resolver.facts import Fact
+from cudalock.resolver.resolution import solve
+from cudalock.resolver.world import World
+from scenario_worlds import ExpectedFact, Scenario, read_scenario, scenario_paths
+
+_SCENARIOS = [pytest.param(read_scenario(path), id=path.stem) for path in scenario_paths()]
+
+
+def test_there_are_scenarios() -> None:
+    assert len(_SCENARIOS) > 40
+
+
+@pytest.mark.parametrize("scenario", _SCENARIOS)
+def test_a_scenario_comes_out_as_written(scenario: Scenario) -> None:
+    world = scenario.world()
+    outcome = _outcome(world)
+    if scenario.pins is not None:
+        assert isinstance(outcome, Solution), _told(outcome)
+        chosen = {p: str(candidate.version) for p, candidate in outcome.candidates.items()}
+        assert chosen == scenario.pins
+    elif scenario.stopped is not None:
+        assert isinstance(outcome, ResolutionStoppedError), _told(outcome)
+        assert all(word in str(outcome) for word in scenario.stopped)
+    else:
+        assert isinstance(outcome, NoSolutionError), _told(outcome)
+        facts = {described.fact for described in outcome.conflict.facts}
+        _assert_same(facts, scenario.refused)
+        _assert_proved(world, outcome)
+
+
+@pytest.mark.parametrize("scenario", _SCENARIOS)
+def test_the_second_search_agrees_when_it_is_asked_first(scenario: Scenario) -> None:
+    answer = prove(scenario.world())
+    assert isinstance(answer, Witness) is (scenario.pins is not None)
+
+
+@pytest.mark.parametrize("path", scenario_paths(), ids=lambda path: path.stem)
+def test_a_scenario_says_what_it_shows(path: Path) -> None:
+    about = read_scenario(path).table["about"]
+    assert about.endswith(".")
+    assert len(about) < 200
+
+
+def _outcome(world: World) -> Solution | NoSolutionError | ResolutionStoppedError:
+    try:
+        return solve(world)
+    except (NoSolutionError, ResolutionStoppedError) as error:
+        return error
+
+
+def _told(outcome: Solution | NoSolutionError | ResolutionStoppedError) -> str:
+    """Say what came out instead, for whoever reads the failed test."""
+    if isinstance(outcome, Solution):
+        return f"solved: { {p: str(c.version) for p, c in outcome.candidates.items()} }"
+    if isinstance(outcome, NoSolutionError):
+        facts = [described.fact for described in outcome.conflict.facts]
+        return f"refused: {[(f.kind.word, f.subject, f.detail) for f in facts]}"
+    return f"stopped: {outcome}"
+
+
+def _assert_same(facts: Iterable[Fact], expected: list[ExpectedFact]) -> None:
+    """Every expected fact is one of the conflict, and there is no other."""
+    left = sorted(facts)
+    for wanted in expected:
+        found = [
+            fact
+            for fact in left
+            if (fact.kind.word, fact.subject) == (wanted.kind, wanted.subject)
+            and wanted.says in fact.detail
+        ]
+        told = [(fact.kind.word, fact.subject, fact.detail) for fact in left]
+        assert len(found) == 1, f"{wanted} is {len(found)} of {told}"
+        left.remove(found[0])
+    assert left == []
+
+
+def _assert_proved(world: World, error: NoSolutionError) -> None:
+    """The facts cannot hold together, and without any one of them they can."""
+    for described in (error.conflict.facts, *error.conflict.also):
+        core = frozenset(entry.fact for entry in described)
+        assert isinstance(search_facts(world, core.__contains__), Refusal)
+        for fact in core:
+            assert isinstance(search_facts(world, (core - {fact}).__contains__), Witness)

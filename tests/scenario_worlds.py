@@ -1,0 +1,215 @@
+"""Reads `scenarios/*.toml`: a small world, what is asked of it, and what must come out.
+
+Top-level keys: ``about`` (one sentence), ``source`` (the public thread it is taken from, where
+there is one), ``requirements``, ``constraints``, ``overrides``, ``prereleases``, ``wheels``,
+``incomplete`` (projects whose page was not seen whole), ``knowledge`` (the text of a knowledge
+file), ``shipped`` (names of our own knowledge files that count too), ``target``, ``expect``.
+
+A wheel is a table: ``file`` (its name), ``index``, ``folder``, ``url``, ``requires``, ``extras``,
+``python`` (Requires-Python), ``nightly``, ``yanked``, ``metadata = false`` (none can be had) or
+``metadata = "broken"`` (what there is cannot be read). ``expect`` holds ``pins`` (the whole set),
+``refused`` (every fact of the conflict: kind, subject, words of its detail) or ``stopped``
+(words of the message).
+"""
+
+import tomllib
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from packaging.requirements import Requirement
+from packaging.specifiers import SpecifierSet
+from packaging.utils import canonicalize_name
+
+from cudalock.cuda import (
+    driver_cuda,
+    parse_compute_capability,
+    parse_cuda_version,
+    parse_driver_version,
+)
+from cudalock.errors import WheelError
+from cudalock.host import Target
+from cudalock.index.knowledge_files import parse_knowledge
+from cudalock.resolver.request import Request, Requested
+from cudalock.resolver.source import MemorySource
+from cudalock.resolver.world import World
+from cudalock.wheel import (
+    CoreMetadata,
+    IndexAnswer,
+    Knowledge,
+    ListedFile,
+    ProjectListing,
+    parse_wheel_file,
+)
+
+__all__ = ["ExpectedFact", "Scenario", "read_scenario", "scenario_paths"]
+
+_HERE = Path(__file__).resolve().parent
+_SHIPPED = _HERE.parent / "indices" / "knowledge"
+_KEYS = {
+    *("about", "source", "requirements", "constraints", "overrides", "prereleases", "wheels"),
+    *("incomplete", "knowledge", "shipped", "target", "expect"),
+}
+_WHEEL_KEYS = {
+    *("file", "index", "folder", "url", "requires", "extras", "python", "nightly", "yanked"),
+    "metadata",
+}
+_TARGET_KEYS = {"python", "platform", "driver", "driver-cuda", "cuda", "cuda-compat", "sm", "cpu"}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ExpectedFact:
+    """A fact of a conflict: its kind, whom it is about, and words that its detail holds."""
+
+    kind: str
+    subject: str
+    says: str
+
+
+class _Source(MemorySource):
+    """A memory source some of whose wheels have METADATA that cannot be read."""
+
+    def __init__(
+        self, files: Sequence[ListedFile], listings: Sequence[ProjectListing], broken: set[str]
+    ) -> None:
+        super().__init__(files, listings=listings)
+        self._broken = broken
+
+    def metadata(self, file: ListedFile) -> CoreMetadata | None:
+        if file.filename in self._broken:
+            raise WheelError("expected a requirement, found `~~`", where=file.filename)
+        return super().metadata(file)
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Scenario:
+    """One file, read. `world` makes a fresh world each time: what one search read, it keeps."""
+
+    name: str
+    table: Mapping[str, Any]
+
+    def world(self) -> World:
+        """Make the world."""
+        table = self.table
+        files = [_listed(wheel) for wheel in table.get("wheels", [])]
+        listings = [_incomplete(project, files) for project in table.get("incomplete", [])]
+        broken = {w["file"] for w in table["wheels"] if w.get("metadata") == "broken"}
+        return World(
+            request=Request(
+                requirements=_requested(table["requirements"], "argument"),
+                constraints=_requested(table.get("constraints", []), "constraints.txt"),
+                overrides=_requested(table.get("overrides", []), "overrides.txt"),
+                prereleases=frozenset(table.get("prereleases", [])),
+            ),
+            target=_target(table["target"]),
+            source=_Source(files, listings, broken),
+            knowledge=_knowledge(table),
+        )
+
+    @property
+    def pins(self) -> dict[str, str] | None:
+        """The whole set that must come out, if one must."""
+        pins: dict[str, str] | None = self.table["expect"].get("pins")
+        return pins
+
+    @property
+    def stopped(self) -> list[str] | None:
+        """Words of the message that says why nothing could be told."""
+        words: list[str] | None = self.table["expect"].get("stopped")
+        return words
+
+    @property
+    def refused(self) -> list[ExpectedFact]:
+        """Every fact of the conflict that must come out."""
+        return [ExpectedFact(**fact) for fact in self.table["expect"].get("refused", [])]
+
+
+def scenario_paths() -> list[Path]:
+    """List the scenarios by name."""
+    return sorted((_HERE / "scenarios").glob("*.toml"))
+
+
+def read_scenario(path: Path) -> Scenario:
+    """Read one file; a key that nothing reads is an error, so that none is believed in vain."""
+    table = tomllib.loads(path.read_text(encoding="utf-8"))
+    unknown = set(table) - _KEYS | set(table["target"]) - _TARGET_KEYS
+    for wheel in table["wheels"]:
+        unknown |= set(wheel) - _WHEEL_KEYS
+    if unknown or len(set(table["expect"])) != 1:
+        raise ValueError(f"{path.name}: unknown keys {sorted(unknown)}, or not one expectation")
+    return Scenario(name=path.stem, table=table)
+
+
+def _requested(texts: Sequence[str], where: str) -> tuple[Requested, ...]:
+    return tuple(Requested(requirement=Requirement(text), where=where) for text in texts)
+
+
+def _target(table: Mapping[str, Any]) -> Target:
+    driver = parse_driver_version(table["driver"]) if "driver" in table else None
+    runs = parse_cuda_version(table["driver-cuda"]) if "driver-cuda" in table else None
+    if driver is not None and runs is None:
+        runs = driver_cuda(driver).cuda
+    cpu = table.get("cpu", False)
+    cuda = parse_cuda_version(table["cuda"]) if "cuda" in table else runs
+    return Target(
+        python=table.get("python", "3.12"),
+        platform=table.get("platform", "manylinux_2_28_x86_64"),
+        driver=driver,
+        driver_cuda=runs,
+        cuda=None if cpu else cuda,
+        cuda_compat=table.get("cuda-compat", "strict"),
+        capabilities=tuple(parse_compute_capability(text) for text in table.get("sm", [])),
+        cpu=cpu,
+    )
+
+
+def _listed(table: Mapping[str, Any]) -> ListedFile:
+    wheel = parse_wheel_file(table["file"])
+    index, folder = table.get("index", "default"), table.get("folder")
+    page = f"https://{index}.test/{folder}/" if folder else f"https://{index}.test/"
+    metadata = None
+    if table.get("metadata", True) is True:
+        metadata = CoreMetadata(
+            project=wheel.project,
+            version=wheel.version,
+            requires_dist=tuple(Requirement(text) for text in table.get("requires", [])),
+            requires_python=SpecifierSet(table["python"]) if "python" in table else None,
+            provides_extra=frozenset(canonicalize_name(name) for name in table.get("extras", [])),
+        )
+    return ListedFile(
+        wheel=wheel,
+        url=table.get("url", f"{page}{wheel.filename}"),
+        index=index,
+        index_url=page,
+        folder=folder,
+        sha256=("a" * 64,),
+        requires_python=table.get("python"),
+        yanked=table.get("yanked", False),
+        nightly=table.get("nightly", False),
+        metadata=metadata,
+    )
+
+
+def _incomplete(project: str, files: Sequence[ListedFile]) -> ProjectListing:
+    page = "https://recorded.test/cu134/"
+    return ProjectListing(
+        project=project,
+        files=tuple(file for file in files if file.wheel.project == project),
+        answers=(
+            IndexAnswer(index="recorded", url=page, folder="cu134", status="unrecorded"),
+            IndexAnswer(index="recorded", url=page, folder="cu130", status="listed"),
+        ),
+    )
+
+
+def _knowledge(table: Mapping[str, Any]) -> Knowledge:
+    texts = [(f"{name}.toml", (_SHIPPED / f"{name}.toml")) for name in table.get("shipped", [])]
+    parts = [parse_knowledge(path.read_text(encoding="utf-8"), where=name) for name, path in texts]
+    parts.append(parse_knowledge(table.get("knowledge", ""), where="scenario"))
+    return Knowledge(
+        **{
+            name: tuple(entry for part in parts for entry in getattr(part, name))
+            for name in Knowledge.__dataclass_fields__
+        }
+    )
