@@ -133,7 +133,7 @@ class Session:
     @property
     def requests(self) -> int:
         """How many requests went to an index so far."""
-        return self.client.statistics.requests if "client" in self.__dict__ else 0
+        return self.client.statistics.requests
 
     def source(self, target: Target) -> IndexSource:
         """Return the source for a target; every page is read once for all targets."""

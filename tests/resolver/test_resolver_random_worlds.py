@@ -28,7 +28,8 @@ def _decide(world: World) -> Solution | Conflict | None:
     except NoSolutionError as error:
         return error.conflict
     except ResolutionStoppedError as error:
-        assert str(error).startswith("could not tell"), error
+        if not error.message.startswith("could not tell"):
+            raise
         return None
 
 
@@ -95,7 +96,6 @@ def test_wheels_are_read_as_far_as_the_answer_needs(spec: RandomWorld) -> None:
     # do so before it was read, so such worlds are left to the test above.
     texts = [text for wheel in spec.wheels for text in wheel.requires or ()]
     if any(" @ " in text or "dev" in text or "rc" in text for text in texts):
-        texts = [text for text in texts if " @ " not in text and "dev" not in text]
         spec = replace(spec, wheels=tuple(_without_openings(wheel) for wheel in spec.wheels))
     answer = _decide(make_world(spec))
     if isinstance(answer, Solution):

@@ -47,14 +47,18 @@ def report_resolution(
         if terminal.verbose:
             for fact in warning.facts:
                 terminal.say(f"  {fact}")
-    count = f"{len(resolution.packages)} packages"
+    count = _counted(len(resolution.packages), "package")
     where = f" in {written}" if written not in (None, "-") else ""
     word = "Resolved" if written is None else "Locked"
-    asked = "no request" if not requests else f"{requests} requests"
+    asked = _counted(requests, "request") if requests else "no request"
     terminal.say(terminal.styled(f"{word} {count}{where}", "good") + f" with {asked}.")
     if resolution.driver is not None:
         policy = resolution.target.cuda_compat
         terminal.say(f"The set needs NVIDIA driver {resolution.driver} or newer ({policy}).")
+
+
+def _counted(count: int, noun: str) -> str:
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 
 def _cuda(package: ResolvedPackage) -> str:

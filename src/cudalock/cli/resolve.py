@@ -14,6 +14,7 @@ from cudalock.cli.report import report_conflict, report_near_names, report_resol
 from cudalock.cli.terminal import Status, Terminal
 from cudalock.errors import CudalockError
 from cudalock.explain import Remedy
+from cudalock.index.client import open_client
 from cudalock.lock import Lock, format_lock, write_lock
 from cudalock.resolver.conflict import NoSolutionError
 from cudalock.resolver.request import format_requirement
@@ -41,8 +42,13 @@ def _resolve(
         terminal.warn(warning)
     options = replace(inputs.indices, default_index=_default_index(args, environ, inputs))
     with terminal.status("resolving") as status:
-        session = Session(options, progress=lambda phase, what, n: _tell(status, phase, what, n))
-        with session:
+        client = open_client(cache_dir=options.cache_dir, offline=options.offline, environ=environ)
+        session = Session(
+            options,
+            client=client,
+            progress=lambda phase, what, n: _tell(status, phase, what, n),
+        )
+        with client, session:
             try:
                 resolution = session.resolve(inputs.request, inputs.target)
             except NoSolutionError as error:
@@ -140,11 +146,13 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
         if value is not None:
             words += [flag, value]
     words += [
-        flag
+        word
         for flag, given in (
             ("--only-default-index", args.only_default_index),
             ("--recorded", args.recorded),
+            ("--hash-missing download", bool(remedy.hashes) or args.hash_missing == "download"),
         )
         if given
+        for word in flag.split()
     ]
     return shlex.join(words)

@@ -33,13 +33,15 @@ class Remedy:
     """A change that solves: ``changes`` in words, and the problem it makes.
 
     ``requirements`` are the changed requirements in the order they were given; ``target`` the
-    target they were solved for. ``note`` says what should be known of the change.
+    target they were solved for. ``note`` says what should be known of the change. ``hashes`` are
+    the files whose hash the index leaves open: a lock of the set needs them downloaded.
     """
 
     changes: tuple[str, ...]
     requirements: tuple[Requested, ...]
     target: Target
     note: str = ""
+    hashes: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -108,6 +110,11 @@ def _tried(attempt: _Attempt, solve: TrySolve) -> Remedy | None:
         requirements=tuple(requirements),
         target=attempt.target,
         note=attempt.note,
+        hashes=tuple(
+            package.file.filename
+            for package in resolution.packages
+            if len(package.file.sha256) != 1
+        ),
     )
 
 

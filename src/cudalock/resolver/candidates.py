@@ -6,6 +6,7 @@ rejection is a fact like any other, so that "no" can say how many wheels were ru
 
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field, replace
+from functools import cached_property
 
 from packaging.specifiers import SpecifierSet
 from packaging.tags import Tag
@@ -18,9 +19,10 @@ from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_v
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.selection import candidate_key
 from cudalock.wheel.evidence import Variant, conclude, label_of, observe_file
+from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
-from cudalock.wheel.names import parse_specifiers
+from cudalock.wheel.names import parse_specifiers, parse_version
 
 __all__ = [
     "Candidate",
@@ -72,19 +74,62 @@ class Ghost:
     count: int = 1
 
 
-@dataclass(frozen=True, slots=True, kw_only=True)
+@dataclass(frozen=True, kw_only=True)
 class ProjectOptions:
-    """What there is of a project: ``candidates`` best first, ``ghosts`` oldest first."""
+    """What there is of a project: ``candidates`` best first, ``ghosts`` oldest first.
+
+    ``ruled_out`` counts the listed wheels by version and reason. ``unseen`` is the fact that an
+    index could not be seen whole, where that leaves something open.
+    """
 
     project: str
     candidates: tuple[Candidate, ...]
-    ghosts: tuple[Ghost, ...]
+    ruled_out: tuple[tuple[Version, str, int], ...]
     listing: ProjectListing
+    pythons: frozenset[tuple[str, str]]
+    unseen: Fact | None = None
 
     @property
     def complete(self) -> bool:
         """Whether every index that may hold a wheel of the project was seen whole."""
         return all(a.status in ("listed", "absent") for a in self.listing.answers)
+
+    @cached_property
+    def ghosts(self) -> tuple[Ghost, ...]:
+        """The wheels ruled out. Made when first asked for: a set that is found needs none."""
+        counts = {(version, kind): count for version, kind, count in self.ruled_out}
+        for filename in self.listing.unfit:
+            try:
+                wheel = parse_wheel_file(filename)
+            except WheelError:
+                continue
+            key = (wheel.version, _tag_rejection(wheel, self.pythons))
+            counts[key] = counts.get(key, 0) + 1
+        project = self.project
+        found = [
+            Ghost(project=project, version=version, fact=rejection_fact(project, kind), count=count)
+            for (version, kind), count in sorted(counts.items())
+        ]
+        for rejection in self.listing.rejections:
+            if rejection.kind in _BROKEN:
+                fact = rejection_fact(project, rejection.kind, rejection.where)
+                version = _version_in(rejection.filename)
+                found.append(Ghost(project=project, version=version, fact=fact))
+        if self.unseen is not None:
+            found.append(Ghost(project=project, version=None, fact=self.unseen))
+        return tuple(found)
+
+
+# What a page says of a file so badly that nobody can tell what the file is.
+_BROKEN = frozenset({"bad-hash", "bad-url", "bad-name", "other-project"})
+
+
+def _version_in(filename: str) -> Version | None:
+    parts = filename.split("-")
+    try:
+        return parse_version(parts[1]) if len(parts) > 1 else None
+    except WheelError:
+        return None
 
 
 _REASONS = {
@@ -114,7 +159,7 @@ def rejection_fact(project: str, kind: str, source: str = "") -> Fact:
     """Return the fact that wheels of a project are ruled out for a reason of this kind."""
     if kind == "unlisted":
         fact_kind = FactKind.INCOMPLETE
-    elif kind in ("unknown", "unreadable"):
+    elif kind in ("unknown", "unreadable") or kind in _BROKEN:
         fact_kind = FactKind.UNKNOWN
     else:
         fact_kind = FactKind.REJECTION
@@ -153,7 +198,7 @@ def build_options(
         rank = min((tag_ranks[t] for t in file.wheel.tags if t in tag_ranks), default=None)
         reason: str | None
         if rank is None:
-            reason = _tag_rejection(file, pythons)
+            reason = _tag_rejection(file.wheel, pythons)
         elif sha256 and not sha256.intersection(file.sha256):
             reason = "hash"
         else:
@@ -168,31 +213,17 @@ def build_options(
         candidate = make_candidate(file, pins=pins, knowledge=knowledge)
         kept.append((candidate_key(file, candidate.variant, target, rank), candidate))
     kept.sort(key=lambda entry: entry[0], reverse=True)
-    ghosts = [
-        Ghost(project=project, version=version, fact=rejection_fact(project, kind), count=count)
-        for (version, kind), count in sorted(ruled_out.items())
-    ]
-    for rejection in listing.rejections:
-        if rejection.kind in ("bad-hash", "bad-url"):
-            fact = rejection_fact(project, rejection.kind, rejection.where)
-            ghosts.append(Ghost(project=project, version=None, fact=fact))
     options = ProjectOptions(
         project=project,
         candidates=tuple(candidate for _, candidate in kept),
-        ghosts=tuple(ghosts),
+        ruled_out=tuple((*key, count) for key, count in sorted(ruled_out.items())),
         listing=listing,
+        pythons=pythons,
     )
     if options.complete or (cuda_project and gpu_violations(project, pins)):
         return options
     unseen = sorted(a.url for a in listing.answers if a.status in ("partial", "unrecorded"))
-    fact = rejection_fact(project, "unlisted", ", ".join(unseen))
-    ghost = Ghost(project=project, version=None, fact=fact)
-    return ProjectOptions(
-        project=project,
-        candidates=options.candidates,
-        ghosts=(*options.ghosts, ghost),
-        listing=listing,
-    )
+    return replace(options, unseen=rejection_fact(project, "unlisted", ", ".join(unseen)))
 
 
 def _settled(file: ListedFile, sha256: frozenset[str]) -> ListedFile:
@@ -234,9 +265,9 @@ def last_resort(variant: Variant, target: Target) -> str | None:
     return None
 
 
-def _tag_rejection(file: ListedFile, pythons: frozenset[tuple[str, str]]) -> str:
+def _tag_rejection(wheel: WheelFile, pythons: frozenset[tuple[str, str]]) -> str:
     """Say which part of the wheel's tags does not fit: the Python's or the platform's."""
-    fits = any((tag.interpreter, tag.abi) in pythons for tag in file.wheel.tags)
+    fits = any((tag.interpreter, tag.abi) in pythons for tag in wheel.tags)
     return "platform" if fits else "python"
 
 

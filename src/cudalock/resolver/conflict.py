@@ -256,6 +256,7 @@ def summarise(world: World, project: str) -> ProjectSummary:
     """Count a project's wheels and the reasons that rule them out, most frequent first."""
     options = world.options(project, nightly=world.opens_nightly(project))
     counts: dict[str, int] = {}
+    seen = {ghost.version for ghost in options.ghosts if ghost.version is not None}
     for ghost in options.ghosts:
         if ghost.fact.kind is FactKind.INCOMPLETE:
             continue
@@ -266,10 +267,10 @@ def summarise(world: World, project: str) -> ProjectSummary:
             counts[reason] = counts.get(reason, 0) + 1
     return ProjectSummary(
         project=project,
-        wheels=len(options.listing.files),
+        wheels=len(options.listing.files) + len(options.listing.unfit),
         rejections=tuple(sorted(counts.items(), key=lambda item: (-item[1], item[0]))),
         indices=tuple(dict.fromkeys(a.url for a in options.listing.answers)),
-        versions=tuple(sorted({f.wheel.version for f in options.listing.files})),
+        versions=tuple(sorted({*seen, *(f.wheel.version for f in options.listing.files)})),
     )
 
 

@@ -278,7 +278,10 @@ def search(
     else solves. Raises `ResolutionStoppedError` past 200,000 rounds, and whatever the source does.
     """
     provider = _Provider(world, last_resort=last_resort)
-    roots = provider.needs_of(world.roots, 0)
+    # By name, so that the order in which things were asked for changes nothing, not even what is
+    # read before a refusal.
+    edges = sorted(world.roots, key=lambda edge: (edge.node, edge.fact))
+    roots = provider.needs_of(edges, 0)
     # `Resolver` would build a graph of the result by recursion, which has no end where projects
     # that are in the set no more require each other: what the set holds is found below instead.
     resolution: Resolution[_Need, _Pick, str] = Resolution(provider, _Reporter(progress))

@@ -70,7 +70,8 @@ class _Search:
         self._domains: dict[str, tuple[int, Active, list[Option], Because]] = {}
 
     def run(self) -> Refusal | Witness:
-        for edge in self._world.roots:
+        # Sorted, so that the order in which things were asked for decides no explanation.
+        for edge in sorted(self._world.roots, key=lambda edge: edge.fact):
             self._add(Active(edge, Because(frozenset({edge.fact}))), [])
         frames: list[_Frame] = []
         dead: Because | None = None
@@ -226,10 +227,9 @@ class _Search:
             if node in self._chosen:
                 continue
             options, because = self._domain(node)
-            if best is None or len(options) < best[0]:
+            # By name between equals, so that the order of what was asked changes nothing.
+            if best is None or (len(options), node) < best[:2]:
                 best = (len(options), node, options, because)
-                if not options:
-                    break
         if best is None:
             return None, [], Because()
         return best[1], best[2], best[3]
