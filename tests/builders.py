@@ -26,6 +26,7 @@ def make_wheel(
     tag: str = "py3-none-any",
     requires: Sequence[str] = (),
     requires_python: str | None = None,
+    extras: Sequence[str] = (),
     files: Mapping[str, bytes] | None = None,
 ) -> Path:
     """Write an installable wheel and return its path; the same arguments give the same bytes.
@@ -38,6 +39,7 @@ def make_wheel(
     if requires_python is not None:
         metadata.append(f"Requires-Python: {requires_python}")
     metadata.extend(f"Requires-Dist: {requirement}" for requirement in requires)
+    metadata.extend(f"Provides-Extra: {extra}" for extra in extras)
     pure = "true" if tag.endswith("-none-any") else "false"
     wheel = ["Wheel-Version: 1.0", "Generator: cudalock-tests", f"Root-Is-Purelib: {pure}"]
     wheel.append(f"Tag: {tag}")
