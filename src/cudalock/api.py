@@ -102,12 +102,16 @@ class Session:
         error: BaseException | None,
         trace: TracebackType | None,
     ) -> None:
-        self.close()
+        # Who interrupts does not wait for an index that does not answer.
+        self.close(wait=not (kind is not None and issubclass(kind, KeyboardInterrupt)))
 
-    def close(self) -> None:
-        """Stop what is still being fetched and close what this session opened."""
+    def close(self, *, wait: bool = True) -> None:
+        """Stop what is still being fetched and close what this session opened.
+
+        What is under way is waited for, unless ``wait`` is false; nothing new begins.
+        """
         if self._own_executor:
-            self._executor.shutdown(wait=False, cancel_futures=True)
+            self._executor.shutdown(wait=wait, cancel_futures=True)
         if self._source is not None:
             self._source.close()
         if self._given_client is None and "client" in self.__dict__:

@@ -284,9 +284,9 @@ class World:
             metadata = self._source.metadata(candidate.file)
             for requirement in metadata.requires_dist if metadata is not None else ():
                 marker_holds(requirement, self.environment)
-        except WheelError:
+        except WheelError as error:
             # One broken release must not stand in the way of the others.
-            return self._ruled_out(candidate, None, "unreadable")
+            return self._ruled_out(candidate, None, "unreadable", str(error))
         if metadata is None:
             return self._ruled_out(candidate, None, "unknown")
         python = metadata.requires_python
@@ -318,13 +318,13 @@ class World:
             last_resort=last_resort(variant, self.target),
         )
 
-    def _ruled_out(self, candidate: Candidate, metadata: CoreMetadata | None, kind: str) -> Details:
-        return Details(
-            metadata=metadata,
-            variant=candidate.variant,
-            demands=self.knowledge_demands(candidate.project, candidate.version),
-            rejection=rejection_fact(candidate.project, kind),
-        )
+    def _ruled_out(
+        self, candidate: Candidate, metadata: CoreMetadata | None, kind: str, source: str = ""
+    ) -> Details:
+        fact = rejection_fact(candidate.project, kind, source)
+        demands = self.knowledge_demands(candidate.project, candidate.version)
+        variant = candidate.variant
+        return Details(metadata=metadata, variant=variant, demands=demands, rejection=fact)
 
     def _unpaired(self, candidate: Candidate, metadata: CoreMetadata) -> bool:
         """Whether knowledge says that the project needs a pairing and this release has none."""
