@@ -6,6 +6,7 @@ and checking each against rules written here a second time, from the wheels them
 """
 
 from collections.abc import Callable, Iterator
+from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
 from random import Random
 
@@ -18,7 +19,7 @@ from cudalock.cuda import ComputeCapability, CudaVersion, parse_driver_version
 from cudalock.host import Target
 from cudalock.resolver.facts import Fact
 from cudalock.resolver.request import Request, Requested
-from cudalock.resolver.source import MemorySource
+from cudalock.resolver.source import MemorySource, Source
 from cudalock.resolver.world import World
 from cudalock.wheel import CoreMetadata, IndexAnswer, Knowledge, ListedFile, ProjectListing
 from cudalock.wheel.filename import parse_wheel_file
@@ -98,8 +99,18 @@ class RandomWorld:
     partial: frozenset[str] = frozenset()
 
 
-def make_world(spec: RandomWorld, *, shuffle: Random | None = None) -> World:
-    """Make a fresh `World`; ``shuffle`` puts files and requirements in another order."""
+def make_world(
+    spec: RandomWorld,
+    *,
+    shuffle: Random | None = None,
+    source: Source | None = None,
+    executor: Executor | None = None,
+    target: Target | None = None,
+) -> World:
+    """Make a fresh `World`; ``shuffle`` puts files and requirements in another order.
+
+    ``source`` stands in for the wheels in memory, ``target`` for a Blackwell machine with CUDA 13.
+    """
     wheels = list(spec.wheels)
     requirements = list(spec.requirements)
     if shuffle is not None:
@@ -144,9 +155,10 @@ def make_world(spec: RandomWorld, *, shuffle: Random | None = None) -> World:
             overrides=_asked(spec.overrides, "overrides"),
             prereleases=spec.prereleases,
         ),
-        target=_TARGET,
-        source=MemorySource(files, listings=listings),
+        target=target or _TARGET,
+        source=source or MemorySource(files, listings=listings),
         knowledge=knowledge,
+        executor=executor,
     )
 
 

@@ -1,6 +1,6 @@
 """Which release a toolkit part belongs to: by the toolkit that pins it, else by its number."""
 
-from concurrent.futures import ThreadPoolExecutor
+from concurrent.futures import Executor, ThreadPoolExecutor
 
 import pytest
 from packaging.requirements import Requirement
@@ -72,9 +72,15 @@ class _Counting(MemorySource):
         return super().metadata(file)
 
 
-def _releases(cuda: CudaVersion | None = CudaVersion(13, 0)) -> ToolkitReleases:
-    target = Target(python="3.12", platform="manylinux_2_28_x86_64", cuda=cuda, cpu=cuda is None)
-    return ToolkitReleases(source=_Counting(), knowledge=_KNOWLEDGE, target=target, executor=None)
+_TARGET = Target(python="3.12", platform="manylinux_2_28_x86_64", cuda=CudaVersion(13, 0))
+
+
+def _releases(
+    source: MemorySource | None = None, target: Target = _TARGET, executor: Executor | None = None
+) -> ToolkitReleases:
+    return ToolkitReleases(
+        source=source or _Counting(), knowledge=_KNOWLEDGE, target=target, executor=executor
+    )
 
 
 @pytest.mark.parametrize(
@@ -109,26 +115,21 @@ def test_of_what_nothing_speaks_nothing_is_known(project: str, version: str) -> 
 def test_without_cuda_no_toolkit_is_read() -> None:
     source = _Counting()
     target = Target(python="3.12", platform="manylinux_2_28_x86_64", cpu=True)
-    toolkit = ToolkitReleases(source=source, knowledge=_KNOWLEDGE, target=target, executor=None)
-    assert toolkit.releases_of("nvcc", Version("13.0.88")) is None
+    assert _releases(source, target).releases_of("nvcc", Version("13.0.88")) is None
     assert source.read == []
 
 
 def test_the_toolkits_of_the_major_are_read_once() -> None:
     source = _Counting()
-    target = Target(python="3.12", platform="manylinux_2_28_x86_64", cuda=CudaVersion(13, 0))
-    toolkit = ToolkitReleases(source=source, knowledge=_KNOWLEDGE, target=target, executor=None)
+    toolkit = _releases(source)
     for _ in range(2):
         toolkit.releases_of("nvcc", Version("13.0.88"))
     assert source.read == ["13.0.2", "13.5.0", "13.5.1", "13.7.0"]
 
 
 def test_an_executor_reads_them_ahead_and_changes_no_answer() -> None:
-    source = _Counting()
-    target = Target(python="3.12", platform="manylinux_2_28_x86_64", cuda=CudaVersion(13, 0))
     with ThreadPoolExecutor(2) as pool:
-        toolkit = ToolkitReleases(source=source, knowledge=_KNOWLEDGE, target=target, executor=pool)
-        found = toolkit.releases_of("cccl", Version("13.3.5.0.6"))
+        found = _releases(executor=pool).releases_of("cccl", Version("13.3.5.0.6"))
     assert found == ([CudaVersion(13, 5)], "cuda-toolkit 13.5.0")
 
 
@@ -138,12 +139,8 @@ class _Unreachable(MemorySource):
 
 
 def test_an_index_that_does_not_answer_is_no_answer() -> None:
-    target = Target(python="3.12", platform="manylinux_2_28_x86_64", cuda=CudaVersion(13, 0))
-    toolkit = ToolkitReleases(
-        source=_Unreachable(_FILES), knowledge=_KNOWLEDGE, target=target, executor=None
-    )
     with pytest.raises(IndexAccessError):
-        toolkit.releases_of("cccl", Version("13.3.5.0.6"))
+        _releases(_Unreachable(_FILES)).releases_of("cccl", Version("13.3.5.0.6"))
 
 
 def test_a_memory_source_takes_no_notice_of_what_is_admitted() -> None:
