@@ -8,6 +8,7 @@ refusal only sends the problem to the second search.
 
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from resolvelib import AbstractProvider, BaseReporter
 from resolvelib.resolvers import Resolution, ResolutionImpossible, ResolutionTooDeep
@@ -78,6 +79,28 @@ class _Matches:
             if pick is None:
                 return
             self._found.append(pick)
+
+
+class _Following(Sequence[_Pick]):
+    """Picks in an order that follows the set's release, which may be decided after they are asked.
+
+    resolvelib keeps what it took from a callable; a sequence it goes through anew each time.
+    """
+
+    def __init__(self, picks: Callable[[], Iterator[_Pick]]) -> None:
+        self._picks = picks
+
+    def __iter__(self) -> Iterator[_Pick]:
+        return self._picks()
+
+    def __bool__(self) -> bool:
+        return next(self._picks(), None) is not None
+
+    def __len__(self) -> int:
+        return sum(1 for _ in self._picks())
+
+    def __getitem__(self, index: Any) -> Any:  # noqa: ANN401 - an index or a slice
+        return tuple(self._picks())[index]
 
 
 class _Provider(AbstractProvider[_Need, _Pick, str]):
@@ -158,11 +181,15 @@ class _Provider(AbstractProvider[_Need, _Pick, str]):
         identifier: str,
         requirements: Mapping[str, Iterator[_Need]],
         incompatibilities: Mapping[str, Iterator[_Pick]],
-    ) -> Callable[[], Iterator[_Pick]]:
+    ) -> Callable[[], Iterator[_Pick]] | Sequence[_Pick]:
         needs = list(requirements[identifier])
         refused = set(incompatibilities[identifier])
         if identifier.startswith("<"):
             picks = self._values(identifier, needs)
+        elif self._world.release_for(identifier.partition("[")[0]) is not None:
+            return _Following(
+                lambda: (pick for pick in self._wheels(identifier, needs) if pick not in refused)
+            )
         else:
             picks = self._wheels(identifier, needs)
         return _Matches(pick for pick in picks if pick not in refused)
@@ -241,11 +268,9 @@ class _Provider(AbstractProvider[_Need, _Pick, str]):
         if requirement.exactly is not None:
             return requirement.exactly == candidate.candidate
         edge = requirement.edge
-        if edge is None:
-            return True
-        if edge.url is not None:
+        if edge is not None and edge.url is not None:
             return edge.url == candidate.candidate.url
-        return edge.admits(candidate.candidate.version)
+        return edge is None or edge.admits(candidate.candidate.version)
 
     def get_dependencies(self, candidate: _Pick) -> Iterable[_Need]:
         wheel = candidate.candidate

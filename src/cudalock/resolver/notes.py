@@ -269,7 +269,9 @@ def _lacking_extras(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarnin
         if lacking and not package.metadata.assumed:
             yield SetWarning(
                 code="missing-extra",
-                message=f"{package.project} {package.version} has no extra {', '.join(lacking)}",
+                message=(
+                    f"{package.project} {package.version} has no extra {', '.join(sorted(lacking))}"
+                ),
             )
 
 

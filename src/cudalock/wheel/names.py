@@ -9,7 +9,6 @@ a resolve meets the same few thousand texts many times over.
 import re
 from functools import lru_cache
 
-from packaging.markers import Marker
 from packaging.requirements import InvalidRequirement, Requirement
 from packaging.specifiers import InvalidSpecifier, SpecifierSet
 from packaging.utils import canonicalize_name
@@ -20,7 +19,6 @@ from cudalock.errors import WheelError
 __all__ = [
     "format_quoted",
     "parse_extra",
-    "parse_marker",
     "parse_project_name",
     "parse_requirement",
     "parse_specifiers",
@@ -90,12 +88,3 @@ def parse_requirement(text: str) -> Requirement:
         raise WheelError(f"expected a requirement, found {format_quoted(text)}") from error
     parse_project_name(requirement.name)
     return requirement
-
-
-@lru_cache(maxsize=4096)
-def parse_marker(text: str) -> Marker:
-    """Parse an environment marker; raise `WheelError` for anything else."""
-    requirement = parse_requirement(f"x ; {text}")
-    if requirement.marker is None:
-        raise WheelError(f"expected an environment marker, found {format_quoted(text)}")
-    return requirement.marker
