@@ -55,7 +55,7 @@ class Wheel:
 
     @property
     def filename(self) -> str:
-        return f"{self.project}-{self.version}-{self.tags}.whl"
+        return f"{self.project.replace('-', '_')}-{self.version}-{self.tags}.whl"
 
     @property
     def url(self) -> str:

@@ -88,6 +88,16 @@ def test_a_long_chain_of_requirements_is_no_recursion() -> None:
     assert len(found) == 301
 
 
+def test_picks_in_a_changing_order_are_a_sequence() -> None:
+    order = ["b", "a"]
+    picks = engine._Following(lambda: (engine._Pick(node=name) for name in order))
+    assert (len(picks), picks[0].node) == (2, "b")
+    order.sort()
+    assert [pick.node for pick in picks] == ["a", "b"]
+    order.clear()
+    assert not picks
+
+
 def test_where_nothing_fits_it_finds_nothing() -> None:
     spec = RandomWorld(requirements=("a>1",), wheels=(Wheel(project="a", version="1.0"),))
     assert _search(spec) is None

@@ -15,7 +15,7 @@ from cudalock.resolver.world import World
 from random_worlds import Oracle, RandomWorld, Wheel, key_of, make_world, random_world
 
 # Large examples are what this is about, and hypothesis takes them for slow generation.
-_quick = settings(max_examples=50, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+_quick = settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 _worlds = st.randoms(use_true_random=False).map(random_world)
 
 

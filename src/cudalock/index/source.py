@@ -192,10 +192,7 @@ class IndexSource:
         Asked rather than remembered: what was listed before must not depend on the order in which
         the resolver, or its threads, came to the projects.
         """
-        family = self._knowledge.family(route.project)
-        for sibling in () if family is None else family.projects:
-            if sibling == route.project:
-                continue
+        for sibling in self._knowledge.siblings(route.project):
             for step in self._router.route(sibling, nightly=nightly).chain:
                 if step.index == route.index and self._owned(step, nightly=nightly):
                     found, _ = self._ask_route(step, admitted, nightly=nightly)

@@ -84,9 +84,7 @@ def _held_back(world: World, solution: Solution) -> Iterator[SetWarning]:
     for edge in edges_in_force(world, solution):
         forced.setdefault(edge.node, []).append(edge)
     for project in dict.fromkeys(edge.node for edge in world.roots):
-        chosen = solution.candidates.get(project)
-        if chosen is None:
-            continue
+        chosen = solution.candidates[project]
         options = world.options(project, nightly=chosen.file.nightly)
         public = Version(chosen.version.public)
         asked = [edge for edge in world.roots if edge.node == project]
@@ -250,12 +248,19 @@ def _other_minor(
     world: World, solution: Solution, packages: tuple[ResolvedPackage, ...]
 ) -> Iterator[SetWarning]:
     """Name projects numbered by CUDA, and parts under ``minor``, of another release than the set."""
+    knowledge = world.knowledge
     decided = solution.values.get(TOOLKIT)
-    release = parse_cuda_version(decided) if decided is not None else world.target.cuda
+    toolkits = [p.variant.cuda for p in packages if knowledge.toolkit(p.project) is not None]
+    release = next(iter(toolkits), world.target.cuda)
+    if decided is not None:
+        release = parse_cuda_version(decided)
     for package in packages:
-        number = CudaVersion(major=package.version.major, minor=package.version.minor)
-        numbered = world.knowledge.cuda_number(package.project) is not None
-        if numbered and release is not None and number != release:
+        number = package.variant.cuda
+        if knowledge.cuda_number(package.project) is not None:
+            number = CudaVersion(major=package.version.major, minor=package.version.minor)
+        elif knowledge.toolkit_part(package.project) is None:
+            continue
+        if None not in (release, number) and number != release:
             yield SetWarning(
                 code="other-minor",
                 message=f"{package.project} {package.version} is for CUDA {number}; "

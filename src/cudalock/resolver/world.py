@@ -15,7 +15,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from cudalock.cuda import CudaVersion
-from cudalock.errors import WheelError
+from cudalock.errors import UsageError, WheelError
 from cudalock.host import Target, marker_environment, supported_tags
 from cudalock.memo import Memo
 from cudalock.resolver.candidates import (
@@ -104,16 +104,15 @@ class World:
         self._overrides: dict[str, list[Requested]] = {}
         for entry in request.overrides:
             kept = self._overrides.setdefault(entry.project, [])
-            if marker_holds(entry.requirement, self.environment):
+            if self._applies(entry):
                 kept.append(entry)
         self._hashes: dict[str, frozenset[str]] = {}
         for entry in request.requirements:
-            if entry.sha256:
-                known = self._hashes.get(entry.project, frozenset())
-                self._hashes[entry.project] = known | entry.sha256
+            known = self._hashes.get(entry.project, frozenset())
+            self._hashes[entry.project] = known | entry.sha256
         self._constraints: dict[str, list[tuple[Fact, SpecifierSet]]] = {}
         for entry in request.constraints:
-            if marker_holds(entry.requirement, self.environment):
+            if self._applies(entry):
                 fact = make_edge(
                     entry.requirement, kind=FactKind.CONSTRAINT, subject="", source=entry.where
                 ).fact
@@ -131,7 +130,7 @@ class World:
         self.roots = tuple(
             edge
             for entry in request.requirements
-            if marker_holds(entry.requirement, self.environment)
+            if self._applies(entry)
             for edge in self._edges(
                 entry.requirement, "", entry.where, kind=FactKind.REQUIREMENT, nightly=False
             )
@@ -139,6 +138,13 @@ class World:
         self._admitted = self._admitted_by_user()
         for edge in self.roots:
             self.openings.note(edge, None)
+
+    def _applies(self, entry: Requested) -> bool:
+        """Whether what the user wrote counts here; raises `UsageError` if its marker says nothing."""
+        try:
+            return marker_holds(entry.requirement, self.environment)
+        except WheelError as error:
+            raise UsageError(error.message, where=entry.where) from error
 
     def _edges(
         self,
@@ -151,21 +157,12 @@ class World:
     ) -> list[Edge]:
         """Make the edge of a requirement, or those of what overrides its project."""
         overrides = self._overrides.get(canonicalize_name(requirement.name))
-        if overrides is None:
-            return [
-                make_edge(
-                    requirement, kind=kind, subject=subject, source=source, opens_nightly=nightly
-                )
-            ]
+        written = [(requirement, source, kind)]
+        if overrides is not None:
+            written = [(o.requirement, o.where, FactKind.OVERRIDE) for o in overrides]
         return [
-            make_edge(
-                entry.requirement,
-                kind=FactKind.OVERRIDE,
-                subject=subject,
-                source=entry.where,
-                opens_nightly=nightly,
-            )
-            for entry in overrides
+            make_edge(each, kind=word, subject=subject, source=where, opens_nightly=nightly)
+            for each, where, word in written
         ]
 
     def _admitted_by_user(self) -> dict[str, SpecifierSet]:
