@@ -209,6 +209,19 @@ def test_a_project_that_no_index_has(
     assert "`sglang-kernel`" in told
 
 
+def test_near_names_come_from_the_cache_and_the_recordings_too(
+    site: Site, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add("uncommonly-named", "1.0")
+    assert _run(site, tmp_path, "uncommonly-named", "--dry-run") == 0
+    code, told = _refused(site, tmp_path, lock, capsys, "uncommonly-nmaed")
+    assert code == 1
+    assert "`uncommonly-named`" in told
+    code, told = _refused(site, tmp_path, lock, capsys, "sgl-deep-gem", "--recorded")
+    assert code == 1
+    assert "`sgl-deep-gemm`" in told
+
+
 def test_a_wheel_by_address_whose_name_lies(
     site: Site, tmp_path: Path, lock: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:

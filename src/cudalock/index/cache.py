@@ -16,6 +16,7 @@ import threading
 import time
 from contextlib import suppress
 from dataclasses import dataclass
+from itertools import islice
 from pathlib import Path
 from typing import Any
 
@@ -125,6 +126,27 @@ class Cache:
                     temporary.unlink()
             return False
         return True
+
+    def page_addresses(self, *, most: int = 5000) -> list[str]:
+        """Return the addresses of the project pages kept here, sorted; of ``most`` entries at most.
+
+        Only the head of each entry is read and nothing is checked against its digest: good for
+        suggesting a name, and for nothing else.
+        """
+        found: set[str] = set()
+        if not self._usable():
+            return []
+        for path in islice(self._folder.glob("[0-9a-f]*/[0-9a-f]*"), most):
+            try:
+                with path.open("rb") as file:
+                    head = file.read(_HEADER_LIMIT).split(b"\n", 2)
+                header = json.loads(head[1])
+                url, kind = header["url"], header["content-type"]
+            except (OSError, ValueError, RecursionError, KeyError, TypeError, IndexError):
+                continue
+            if isinstance(url, str) and isinstance(kind, str) and header.get("status") == 200:
+                found.add(url)
+        return sorted(found)
 
     def _path(self, key: str) -> tuple[Path, str]:
         name = hashlib.sha256(key.encode("utf-8", "surrogatepass")).hexdigest()

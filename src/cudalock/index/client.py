@@ -280,6 +280,10 @@ class Client:
         self._exchange.count(cache_hits=1)
         return entry.body
 
+    def page_addresses(self) -> list[str]:
+        """Return the addresses of the project pages that the cache holds; nothing is asked."""
+        return [] if self._cache is None else self._cache.page_addresses()
+
     def keep(self, key: str, data: bytes, *, seconds: float) -> None:
         """Keep bytes under a key, which must hold no credentials, for so many seconds."""
         if self._cache is not None:

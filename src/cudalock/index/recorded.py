@@ -147,6 +147,16 @@ class Recording:
         """The names of the publisher's variant folders (``cu130``), sorted."""
         return tuple(sorted({f.folder for f in self._folders.values() if f.folder is not None}))
 
+    @property
+    def project_names(self) -> frozenset[str]:
+        """Every project that a folder is known to hold; reads the folders not read yet."""
+        names: set[str] = set()
+        for folder in self._folders.values():
+            names.update(folder.projects or ())
+            if folder.file is not None:
+                names.update(page.project for page in self._folder_file(folder).pages)
+        return frozenset(names)
+
     def listing(self, url: str, project: str) -> _Listing:
         """Return files, rejections and the answer for one page.
 

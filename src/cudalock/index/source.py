@@ -10,6 +10,7 @@ The resolver declares the protocol this fits; neither room imports the other. HT
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 from types import TracebackType
@@ -18,6 +19,7 @@ from typing import Self
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from cudalock.errors import WheelError
 from cudalock.index.address import shown_url
 from cudalock.index.client import Client
 from cudalock.index.file_reader import FileReader
@@ -30,6 +32,7 @@ from cudalock.memo import Memo
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import IndexAnswer, ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.names import parse_project_name
 from cudalock.wheel.tag_filter import TagFilter
 
 __all__ = ["IndexSource"]
@@ -249,8 +252,14 @@ class IndexSource:
     def known_projects(self) -> frozenset[str]:
         """Return every project's name met in data, for near-name suggestions; nothing is asked."""
         names = set(self._cached_projects)
+        for address in self._client.page_addresses():
+            # The last part of a page's address is its project; one that is no name is left out.
+            with suppress(WheelError):
+                names.add(parse_project_name(address.rstrip("/").rpartition("/")[2]))
         for definition in self._router.definitions:
             names.update(definition.projects, definition.nightly_projects)
+        for recording in self._recordings.values():
+            names.update(recording.project_names)
         knowledge = self._knowledge
         for family in knowledge.families:
             names.update(family.projects)
