@@ -8,7 +8,7 @@ snapshot of the indices: what it read once, it does not read again, not for a re
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import dataclass, field, replace
-from functools import cached_property
+from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
 from typing import Self
@@ -21,10 +21,11 @@ from cudalock.explain.remedies import Remedy, find_remedies
 from cudalock.host import Detection, Target, detect, supported_tags
 from cudalock.index.client import Client, open_client
 from cudalock.index.definitions import Definition, load_definitions
+from cudalock.index.find_links import local_path
 from cudalock.index.knowledge_files import load_knowledge
 from cudalock.index.locate import find_indices
-from cudalock.index.recorded import load_recording
-from cudalock.index.routes import AddedIndex, RoutingOptions
+from cudalock.index.recorded import Recording, load_recording
+from cudalock.index.routes import AddedIndex, RoutingOptions, newest_known_minor
 from cudalock.index.routing import Router
 from cudalock.index.source import IndexSource
 from cudalock.lock.build import build_lock, hashes_needed
@@ -139,6 +140,27 @@ class Session:
         """How many requests went to an index so far."""
         return self.client.statistics.requests
 
+    @cached_property
+    def _recordings(self) -> dict[str, Recording]:
+        if not self.options.recorded:
+            return {}
+        folder = self._directory / "recorded"
+        found = {d.name: load_recording(folder, d.name) for d in self.definitions}
+        return {name: recording for name, recording in found.items() if recording is not None}
+
+    def _newest_minor(self, target: Target) -> int | None:
+        """Return the newest minor of the target's major that a table or a recording has shown.
+
+        Under ``minor`` the folders of publishers are asked from there down.
+        """
+        if target.cuda is None:
+            return None
+        major = target.cuda.major
+        known = newest_minor(major)
+        folders = [name for r in self._recordings.values() for name in r.folder_names]
+        shown = [known.minor if known is not None else None, newest_known_minor(major, folders)]
+        return max((minor for minor in shown if minor is not None), default=None)
+
     def source(self, target: Target) -> IndexSource:
         """Return the source for a target; every page is read once for all targets."""
         options = self.options
@@ -153,22 +175,16 @@ class Session:
             ),
             cuda=target.cuda,
             compat=target.cuda_compat,
-            newest_minor=_newest_minor(target),
+            newest_minor=self._newest_minor(target),
         )
         fit = TagFilter(supported_tags(target))
         if self._source is not None:
             return self._source.rerouted(router, fit)
-        recordings = {}
-        if options.recorded:
-            for definition in self.definitions:
-                recording = load_recording(self._directory / "recorded", definition.name)
-                if recording is not None:
-                    recordings[definition.name] = recording
         self._source = IndexSource(
             router=router,
             client=self.client,
             knowledge=self.knowledge,
-            recordings=recordings,
+            recordings=self._recordings,
             find_links=options.find_links,
             fit=fit,
         )
@@ -250,19 +266,22 @@ class Session:
         request: Request,
         *,
         download_hashes: bool = False,
+        folder: Path | None = None,
     ) -> Lock:
-        """Return the lock of a resolution.
+        """Return the lock of a resolution, to stand in ``folder``.
+
+        Wheels of this machine are hashed here, which costs reading them once.
 
         Raises `HashesNeededError` when an index leaves a hash open, unless ``download_hashes``:
         then those wheels are downloaded once and hashed.
         """
         computed: dict[str, str] = {}
-        if download_hashes:
-            source = self.source(resolution.target)
-            for file in hashes_needed(resolution):
+        source = self.source(resolution.target)
+        for file in hashes_needed(resolution):
+            if download_hashes or local_path(file.url) is not None:
                 computed[file.url] = source.compute_hash(file, self._bytes_progress(file.filename))
         requirements = [str(entry.requirement) for entry in request.requirements]
-        return build_lock(resolution, requirements=requirements, computed=computed)
+        return build_lock(resolution, requirements=requirements, computed=computed, folder=folder)
 
     def _bytes_progress(self, name: str) -> Callable[[int, int | None], None] | None:
         progress = self._progress
@@ -277,13 +296,7 @@ def resolve_world(world: World, *, progress: Progress | None = None) -> Resoluti
     if crawl is not None:
         crawl.start()
     try:
-        told = None
-        if progress is not None:
-            report = progress
-
-            def told(what: str, count: int) -> None:
-                report("resolve", what, count)
-
+        told = None if progress is None else partial(progress, "resolve")
         return describe(world, solve(world, progress=told))
     finally:
         if crawl is not None:
@@ -344,14 +357,6 @@ def _requested(requirements: Iterable[str | Requirement]) -> tuple[Requested, ..
 def detect_target(environ: Mapping[str, str] | None = None) -> Detection:
     """Ask this machine for its driver, CUDA and GPUs; every source and its answer is kept."""
     return detect(environ=environ or {})
-
-
-def _newest_minor(target: Target) -> int | None:
-    """Return the newest known minor of the target's major: what ``minor`` may reach up to."""
-    if target.cuda is None:
-        return None
-    newest = newest_minor(target.cuda.major)
-    return newest.minor if newest is not None else None
 
 
 def _releases_to_try(target: Target) -> list[CudaVersion]:

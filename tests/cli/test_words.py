@@ -45,6 +45,16 @@ def test_the_demonstration_reads_well(
     assert "\x1b" not in told
 
 
+def test_colour_reaches_the_terminal_as_colour(
+    demo: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    flags = ["--default-index", demo.url, "--cache-dir", str(tmp_path / "c"), "--color", "always"]
+    assert main(["resolve", "filelock", "--cpu", *flags, "--only-default-index", "--dry-run"]) == 0
+    told = capsys.readouterr().err
+    assert "\x1b[1;32mResolved 1 package\x1b[0m with" in told
+    assert "\\x1b" not in told
+
+
 def test_a_refusal_reads_well(
     demo: Site,
     tmp_path: Path,

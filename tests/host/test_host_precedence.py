@@ -206,7 +206,7 @@ def test_a_driver_older_than_every_branch_is_refused_at_its_place() -> None:
 def test_cuda_above_the_driver_is_kept_for_the_resolver_to_judge() -> None:
     target = _make(TargetOptions(driver="570.26", cuda="13.0", sm=("9.0",)))
     assert target.cuda == CudaVersion(13, 0)
-    assert target.cuda_major_above_driver
+    assert target.driver_cuda == CudaVersion(12, 8)
 
 
 def test_any_cuda_keeps_what_the_driver_supports() -> None:

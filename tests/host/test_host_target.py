@@ -2,7 +2,6 @@ import pytest
 from packaging.markers import Marker
 from packaging.tags import Tag, cpython_tags, parse_tag
 
-from cudalock.cuda import CudaVersion
 from cudalock.host import Target, marker_environment, supported_tags
 
 
@@ -102,31 +101,6 @@ def test_tags_come_best_first_and_each_once() -> None:
 
 def test_the_patch_release_changes_no_tag() -> None:
     assert supported_tags(_target("3.12.4")) is supported_tags(_target("3.12"))
-
-
-def test_a_release_above_the_drivers_is_seen_in_its_major_and_across_majors() -> None:
-    def target(cuda: CudaVersion | None, driver: CudaVersion | None) -> Target:
-        return Target(
-            python="3.12", platform="manylinux_2_28_x86_64", cuda=cuda, driver_cuda=driver
-        )
-
-    equal = target(CudaVersion(13, 1), CudaVersion(13, 1))
-    above = target(CudaVersion(13, 2), CudaVersion(13, 1))
-    across = target(CudaVersion(13, 0), CudaVersion(12, 8))
-    unknown = target(CudaVersion(13, 0), None)
-    assert [t.cuda_above_driver for t in (equal, above, across, unknown)] == [
-        False,
-        True,
-        True,
-        False,
-    ]
-    assert [t.cuda_major_above_driver for t in (equal, above, across, unknown)] == [
-        False,
-        False,
-        True,
-        False,
-    ]
-    assert not target(None, CudaVersion(12, 8)).cuda_above_driver
 
 
 def test_a_target_says_which_system_and_machine_it_is() -> None:

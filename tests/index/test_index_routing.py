@@ -89,8 +89,7 @@ def test_a_project_a_definition_names_is_asked_there_newest_release_first() -> N
     assert route.folders[0].index_url == "https://frame.example/whl/cu131"
     assert route.folders[0].absent == {403, 404}
     assert route.recordable
-    assert route.fallback
-    assert not route.chain[-1].fallback
+    assert [step.index for step in route.chain][-1] == "default"
     assert "frame" in route.reason
 
 
@@ -380,7 +379,7 @@ def test_the_index_option_splits_a_name_from_its_address() -> None:
         "own",
         "own=own.example/whl",
         "ftp://a.example",
-        "file:///tmp/wheels",
+        "file:///srv/wheels",
         "https://",
         "https://[::1",
         "https://a.example/?a=b",

@@ -382,7 +382,6 @@ def test_a_file_two_folders_list_is_one_file_with_every_hash_and_no_folder(world
         assert files[shared].sha256 == (SHA, OTHER_SHA)
         assert files[shared].folder is None
         assert files[wheel("kernel", "0.3+cu131")].folder == "cu131"
-        assert source.missing_hashes(listing.files) == (files[shared],)
 
 
 def test_versions_are_asked_newest_first_and_the_first_that_serves_is_the_last_asked(
@@ -509,7 +508,6 @@ def test_find_links_adds_to_every_project_it_holds(world: World, tmp_path: Path)
         metadata = source.metadata(mine)
         assert metadata is not None
         assert [str(requirement) for requirement in metadata.requires_dist] == ["numpy"]
-        assert source.missing_hashes([mine]) == (mine,)
         assert source.compute_hash(mine) == hashlib.sha256(local.read_bytes()).hexdigest()
     assert world.site.asked["/links.html"] == 1
 
@@ -643,7 +641,6 @@ def test_a_hash_is_computed_from_the_bytes_once(world: World, tmp_path: Path) ->
     put_wheel(world, built)
     with world.source() as source:
         file = source.direct("kernel", f"{world.site.url}/files/{built.name}", None)
-        assert source.missing_hashes([file, replace(file, sha256=(SHA,))]) == (file,)
         hashes = {source.compute_hash(file) for _ in range(3)}
     assert hashes == {hashlib.sha256(built.read_bytes()).hexdigest()}
     assert world.site.asked == {f"/files/{built.name}": 1}

@@ -40,6 +40,7 @@ def main(argv: Sequence[str] | None = None) -> int:
         report_error(error, terminal)
         return error.exit_code
     except Exception as error:
+        # The last door: whatever comes here is a defect of ours, and is told as one.
         if os.environ.get("CUDALOCK_TRACEBACK"):
             raise
         terminal.error(

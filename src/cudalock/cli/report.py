@@ -51,7 +51,9 @@ def report_resolution(
     where = f" in {written}" if written not in (None, "-") else ""
     word = "Resolved" if written is None else "Locked"
     asked = _counted(requests, "request") if requests else "no request"
-    terminal.say(terminal.styled(f"{word} {count}{where}", "good") + f" with {asked}.")
+    terminal.done(f"{word} {count}", f"{where} with {asked}.")
+    if written not in (None, "-"):
+        terminal.say(f"On the target, install it with `uv pip sync {written}`.")
     if resolution.driver is not None:
         policy = resolution.target.cuda_compat
         terminal.say(f"The set needs NVIDIA driver {resolution.driver} or newer ({policy}).")

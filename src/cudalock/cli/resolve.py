@@ -55,7 +55,10 @@ def _resolve(
                 status.stop()
                 return _refuse(args, terminal, inputs, session, error)
             lock = session.lock(
-                resolution, inputs.request, download_hashes=args.hash_missing == "download"
+                resolution,
+                inputs.request,
+                download_hashes=args.hash_missing == "download",
+                folder=inputs.folder if args.output == "-" else inputs.lock_path.parent,
             )
             requests = session.requests
     written = None if args.dry_run else _write(args, inputs, lock)

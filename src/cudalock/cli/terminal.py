@@ -58,14 +58,19 @@ class Terminal:
         columns = get_terminal_size((_PLAIN_WIDTH, 24)).columns
         self.width = min(columns, _WIDEST) if self.interactive else _PLAIN_WIDTH
 
-    def styled(self, text: str, style: str) -> str:
-        """Return text in a style, if colour is wanted."""
-        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self._colored else text
-
     def say(self, text: str = "") -> None:
         """Say something, unless quiet. Lines longer than the terminal are wrapped."""
         if not self.quiet:
             self._write(text)
+
+    def done(self, what: str, rest: str) -> None:
+        """Say what was done, in front of the rest of its sentence."""
+        if not self.quiet:
+            what = printable(what)
+            wrapped = self._wrapped(what + printable(rest))
+            # A phrase that was wrapped in its middle is told without colour.
+            head = self._styled(what, "good") if wrapped.startswith(what) else ""
+            self._raw(head + wrapped.removeprefix(what) if head else wrapped)
 
     def note(self, text: str) -> None:
         """Say something that explains the outcome."""
@@ -88,8 +93,11 @@ class Terminal:
             return
         first, _, rest = printable(text).partition("\n")
         wrapped = self._wrapped(f"{label}: {first}", indent="  ")
-        colored = self.styled(f"{label}:", label) + wrapped.removeprefix(f"{label}:")
+        colored = self._styled(f"{label}:", label) + wrapped.removeprefix(f"{label}:")
         self._raw("\n".join([colored, *(self._wrapped(r) for r in rest.splitlines())]))
+
+    def _styled(self, text: str, style: str) -> str:
+        return f"\x1b[{_CODES[style]}m{text}\x1b[0m" if self._colored else text
 
     def _write(self, text: str) -> None:
         self._raw("\n".join(self._wrapped(line) for line in printable(text).split("\n")))

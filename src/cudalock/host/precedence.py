@@ -69,8 +69,7 @@ def make_target(
     """Make the target that is meant.
 
     ``detected`` is only used where `needs_detection` says so. ``--cuda`` above the driver's CUDA
-    is kept as asked and shown by `Target.cuda_above_driver`: whether that can work is for the
-    resolver to prove.
+    is kept as asked: whether that can work is for the resolver to prove.
 
     Raises:
         UsageError: an option cannot be read, two contradict each other, no driver is known, or

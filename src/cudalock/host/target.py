@@ -78,18 +78,6 @@ class Target:
         """``x86_64`` or ``aarch64``."""
         return parse_platform(self.platform).machine
 
-    @property
-    def cuda_above_driver(self) -> bool:
-        """Whether the release asked for is newer than the driver's, in its major or another."""
-        return None not in (self.cuda, self.driver_cuda) and self.cuda > self.driver_cuda  # type: ignore[operator]  # neither is None.
-
-    @property
-    def cuda_major_above_driver(self) -> bool:
-        """Whether the release asked for is of a major that the driver does not run."""
-        if self.cuda is None or self.driver_cuda is None:
-            return False
-        return self.cuda.major > self.driver_cuda.major
-
     def origin(self, field_name: str) -> str | None:
         """Where the field's value came from, or ``None`` for one that nobody set."""
         return next((o.text for o in self.origins if o.field == field_name), None)

@@ -112,11 +112,6 @@ class Route:
     recordable: bool = False
 
     @property
-    def fallback(self) -> bool:
-        """Whether the project may come from elsewhere when this index does not have it."""
-        return self.otherwise is not None
-
-    @property
     def chain(self) -> tuple["Route", ...]:
         """This route and those after it, in the order they are tried."""
         steps = [self]

@@ -237,10 +237,6 @@ class IndexSource:
             return file.metadata
         return None if self._pages.recorded(file) else self._files.metadata(file)
 
-    def missing_hashes(self, files: Iterable[ListedFile]) -> tuple[ListedFile, ...]:
-        """Return the files for which a lock needs a hash computed: none or several are claimed."""
-        return tuple(file for file in files if len(file.sha256) != 1)
-
     def compute_hash(
         self, file: ListedFile, progress: Callable[[int, int | None], None] | None = None
     ) -> str:

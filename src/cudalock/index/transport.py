@@ -124,6 +124,7 @@ class HttpTransport:
         except CudalockError:
             raise
         except Exception as error:
+            # Errors of httpcore, sockets, TLS and proxies come through as they are: sorted there.
             raise self._failure(error, request.url) from error
         return _HttpResponse(response, request.url, end, self)
 
@@ -234,6 +235,7 @@ class _HttpResponse:
             except StopIteration:
                 return
             except Exception as error:
+                # As for the request: every kind of failure is sorted into one of ours.
                 raise self._transport._failure(error, self._url) from error  # noqa: SLF001 - as above
             yield chunk
 

@@ -8,10 +8,12 @@ what the target says was detected.
 
 from collections.abc import Iterable, Mapping
 from datetime import UTC, datetime
+from pathlib import Path
 from typing import ClassVar
 
-from cudalock.errors import LockError
+from cudalock.errors import LockError, UsageError
 from cudalock.host import Target, marker_environment
+from cudalock.index.find_links import local_path
 from cudalock.lock.model import Lock, LockedPackage, LockedWheel, TomlValue
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
 from cudalock.wheel.listing import ListedFile
@@ -58,11 +60,13 @@ def build_lock(
     *,
     requirements: Iterable[str],
     computed: Mapping[str, str] | None = None,
+    folder: Path | None = None,
 ) -> Lock:
     """Build the lock of a resolution.
 
     ``requirements`` is what was asked, for the record. ``computed`` gives the sha256 by URL of
-    wheels that were downloaded to be hashed. Raises `HashesNeededError` with all the
+    wheels whose bytes were read to be hashed. ``folder`` is where the lock will stand: wheels of this
+    machine are locked by their path from there. Raises `HashesNeededError` with all the
     wheels whose hash is not settled.
     """
     computed = computed or {}
@@ -75,7 +79,7 @@ def build_lock(
         requires_python=f"=={resolution.target.python_minor}.*",
         environments=(_environment(resolution.target),),
         packages=tuple(
-            _locked(package, versions, computed.get(package.file.url))
+            _locked(package, versions, computed.get(package.file.url), folder)
             for package in resolution.packages
         ),
         tool=_tool(resolution, requirements),
@@ -90,11 +94,15 @@ def _environment(target: Target) -> str:
 
 
 def _locked(
-    package: ResolvedPackage, versions: Mapping[str, str], computed: str | None
+    package: ResolvedPackage,
+    versions: Mapping[str, str],
+    computed: str | None,
+    folder: Path | None,
 ) -> LockedPackage:
     file = package.file
     python = package.metadata.requires_python
     sha256 = computed if computed is not None else file.sha256[0]
+    local = local_path(file.url)
     evidence = {
         **describe_variant(package),
         "hash": "computed" if computed is not None else "claimed",
@@ -110,13 +118,33 @@ def _locked(
         wheels=(
             LockedWheel(
                 name=file.filename,
-                url=file.url,
+                url=file.url if local is None else None,
+                path=None if local is None else _path_from(folder, local),
                 upload_time=_time(file.upload_time),
                 size=file.size,
                 hashes={"sha256": sha256},
             ),
         ),
         tool={file.filename: evidence},
+    )
+
+
+def _path_from(folder: Path | None, wheel: Path) -> str:
+    """Return the path of a wheel of this machine from the lock's folder (PEP 751, ``path``).
+
+    One that would have to climb out of that folder is refused: it would mean another file as soon
+    as the lock is moved.
+    """
+    if folder is not None:
+        try:
+            return wheel.resolve().relative_to(folder.resolve()).as_posix()
+        except ValueError:
+            pass
+    raise UsageError(
+        "expected a wheel of this machine below the folder of the lock, so that the lock can name "
+        f"it by a relative path; found it outside {folder.resolve() if folder else 'any'}",
+        where=str(wheel),
+        flag="-o FILE",
     )
 
 

@@ -9,7 +9,7 @@ by wheel tag and build tag, and by file name so that the order is total.
 
 from packaging.version import Version
 
-from cudalock.cuda import CudaVersion
+from cudalock.cuda import CudaVersion, LocalLabel, rank
 from cudalock.host import Target
 from cudalock.wheel.evidence import Variant
 from cudalock.wheel.listing import ListedFile
@@ -36,14 +36,10 @@ def candidate_key(
 
 def variant_key(variant: Variant, target: Target) -> tuple[int, int, int]:
     """Rank a variant for a target; larger is better, equal only for equal CUDA."""
-    cuda, newest = variant.cuda, target.cuda
-    if cuda is not None and newest is not None and cuda <= newest:
-        return (4, cuda.major, cuda.minor)
-    if cuda is not None and newest is not None:
-        return (3, -cuda.major, -cuda.minor)
-    if variant.state == "known":
-        return (2, variant.runtime or 0, 0)
-    return (1, 0, 0)
+    label = LocalLabel(cuda=variant.cuda, cuda_major=variant.runtime)
+    newest = target.cuda or CudaVersion(major=0, minor=0)
+    first, second, third = rank(label, newest=newest)
+    return (-first, -second, -third)
 
 
 def release_distance(version: Version, release: CudaVersion) -> tuple[int, int, int]:
