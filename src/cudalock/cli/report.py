@@ -53,7 +53,7 @@ def report_resolution(
     asked = _counted(requests, "request") if requests else "no request"
     terminal.done(f"{word} {count}", f"{where} with {asked}.")
     if written not in (None, "-"):
-        terminal.say(f"On the target, install it with `uv pip sync {written}`.")
+        terminal.say(f"On the target, install it:\n  uv pip sync {written}")
     if resolution.driver is not None:
         policy = resolution.target.cuda_compat
         terminal.say(f"The set needs NVIDIA driver {resolution.driver} or newer ({policy}).")
