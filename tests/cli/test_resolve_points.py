@@ -14,9 +14,9 @@ import jsonschema
 import pytest
 
 import cudalock
-from cudalock.api import IndexOptions, Session
 from cudalock.cli.main import main
 from cudalock.resolver.request import Request, Requested
+from cudalock.session import IndexOptions, Session
 from cudalock.wheel.names import parse_requirement
 from default_index_site import Site, default_index, stock_demo
 

@@ -12,7 +12,6 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
-from cudalock.api import IndexOptions
 from cudalock.errors import UsageError, WheelError
 from cudalock.host import (
     NamedTarget,
@@ -41,6 +40,7 @@ from cudalock.project import (
     select_target,
 )
 from cudalock.resolver.request import Request, Requested
+from cudalock.session import IndexOptions
 from cudalock.wheel.names import parse_project_name
 
 __all__ = ["Inputs", "cache_directory", "gather"]

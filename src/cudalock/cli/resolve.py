@@ -6,7 +6,6 @@ from argparse import Namespace
 from collections.abc import Mapping
 from dataclasses import replace
 
-from cudalock.api import Session
 from cudalock.cli.default_index import ask_default_index
 from cudalock.cli.inputs import Inputs, cache_directory, gather
 from cudalock.cli.json_form import error_form, format_json, locked_form, refused_form
@@ -18,6 +17,7 @@ from cudalock.index.client import open_client
 from cudalock.lock import Lock, format_lock, write_lock
 from cudalock.resolver.conflict import NoSolutionError
 from cudalock.resolver.request import format_requirement
+from cudalock.session import Session
 
 __all__ = ["run_resolve"]
 

@@ -1,0 +1,331 @@
+"""One snapshot of the indices, for as many resolves as a question takes: what is read once is kept.
+
+A `Session` hands the knowledge and the indices' answers to the resolver, and its result to the
+lock. What it read for a resolve it does not read again, not for a remedy either. It prints nothing
+and reads no environment: the default index, the cache folder, the executor, the clock and the
+transport are arguments.
+"""
+
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import Executor, ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
+from functools import cached_property, partial
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from cudalock.cuda import CudaVersion, known_majors, newest_minor
+from cudalock.errors import IndexAccessError, ResolutionStoppedError, UsageError, WheelError
+from cudalock.explain.remedies import Remedy, find_remedies
+from cudalock.host import Target, supported_tags
+from cudalock.index.client import Client, open_client
+from cudalock.index.definitions import Definition, load_definitions
+from cudalock.index.find_links import local_path
+from cudalock.index.knowledge_files import load_knowledge
+from cudalock.index.locate import find_indices
+from cudalock.index.recorded import Recording, load_recording
+from cudalock.index.routes import AddedIndex, RoutingOptions, newest_known_minor
+from cudalock.index.routing import Router
+from cudalock.index.source import IndexSource
+from cudalock.lock.build import build_lock, hashes_needed
+from cudalock.lock.model import Lock
+from cudalock.resolver.conflict import Conflict, NoSolutionError
+from cudalock.resolver.crawl import Crawl
+from cudalock.resolver.notes import describe
+from cudalock.resolver.request import Request
+from cudalock.resolver.resolution import Resolution, SetWarning, solve
+from cudalock.resolver.source import Source
+from cudalock.resolver.world import World
+from cudalock.wheel.knowledge import Knowledge
+from cudalock.wheel.tag_filter import TagFilter
+
+__all__ = ["IndexOptions", "Progress", "Session", "resolve_world"]
+
+_THREADS = 24
+
+Progress = Callable[[str, str, int], None]
+"""Told what is going on: (phase, what, how many so far). Called from one thread."""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class IndexOptions:
+    """Which indices to ask, and how.
+
+    ``default_index`` is the address of the default index (PEP 503). ``directory`` holds the
+    publishers' definitions, the knowledge and the recordings; None means those that come with
+    cudalock. ``sources`` maps a project to the index that it comes from.
+    """
+
+    default_index: str
+    added: tuple[AddedIndex, ...] = ()
+    sources: Mapping[str, str] = field(default_factory=dict)
+    excluded: frozenset[str] = frozenset()
+    only_default: bool = False
+    find_links: tuple[str, ...] = ()
+    recorded: bool = False
+    offline: bool = False
+    cache_dir: Path | None = None
+    directory: Path | None = None
+
+
+class Session:
+    """One snapshot of the indices, for as many resolves as a question takes.
+
+    Use as a context manager, or `close` it. ``executor`` runs the fetching (threads; 24 of our
+    own by default); ``client`` replaces the HTTP client and stays the caller's to close.
+    """
+
+    def __init__(
+        self,
+        options: IndexOptions,
+        *,
+        executor: Executor | None = None,
+        client: Client | None = None,
+        progress: Progress | None = None,
+    ) -> None:
+        """Take the options; nothing is asked of an index yet."""
+        self.options = options
+        self._directory = options.directory or find_indices()
+        self._executor = executor or ThreadPoolExecutor(_THREADS, thread_name_prefix="cudalock")
+        self._own_executor = executor is None
+        self._given_client = client
+        self._progress = progress
+        self._source: IndexSource | None = None
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self,
+        kind: type[BaseException] | None,
+        error: BaseException | None,
+        trace: TracebackType | None,
+    ) -> None:
+        # Who interrupts does not wait for an index that does not answer.
+        self.close(wait=not (kind is not None and issubclass(kind, KeyboardInterrupt)))
+
+    def close(self, *, wait: bool = True) -> None:
+        """Stop what is still being fetched and close what this session opened.
+
+        What is under way is waited for, unless ``wait`` is false; nothing new begins.
+        """
+        if self._own_executor:
+            self._executor.shutdown(wait=wait, cancel_futures=True)
+        if self._source is not None:
+            self._source.close()
+        if self._given_client is None and "client" in self.__dict__:
+            self.client.close()
+
+    @cached_property
+    def knowledge(self) -> Knowledge:
+        """The knowledge entries of the index directory."""
+        return load_knowledge(self._directory / "knowledge")
+
+    @cached_property
+    def definitions(self) -> tuple[Definition, ...]:
+        """The publishers' definitions of the index directory."""
+        return load_definitions(self._directory)
+
+    @cached_property
+    def client(self) -> Client:
+        """The HTTP client: it opens no connection before the first request."""
+        if self._given_client is not None:
+            return self._given_client
+        return open_client(cache_dir=self.options.cache_dir, offline=self.options.offline)
+
+    @property
+    def requests(self) -> int:
+        """How many requests went to an index so far."""
+        return self.client.statistics.requests
+
+    @cached_property
+    def _recordings(self) -> dict[str, Recording]:
+        if not self.options.recorded:
+            return {}
+        folder = self._directory / "recorded"
+        found = {d.name: load_recording(folder, d.name) for d in self.definitions}
+        return {name: recording for name, recording in found.items() if recording is not None}
+
+    def _newest_minor(self, target: Target) -> int | None:
+        """Return the newest minor of the target's major that a table or a recording has shown.
+
+        Under ``minor`` the folders of publishers are asked from there down.
+        """
+        if target.cuda is None:
+            return None
+        major = target.cuda.major
+        known = newest_minor(major)
+        folders = [name for r in self._recordings.values() for name in r.folder_names]
+        shown = [known.minor if known is not None else None, newest_known_minor(major, folders)]
+        return max((minor for minor in shown if minor is not None), default=None)
+
+    def source(self, target: Target) -> IndexSource:
+        """Return the source for a target; every page is read once for all targets."""
+        options = self.options
+        router = Router(
+            definitions=self.definitions,
+            options=RoutingOptions(
+                default_url=options.default_index,
+                added=options.added,
+                excluded=options.excluded,
+                only_default=options.only_default,
+                sources=options.sources,
+            ),
+            cuda=target.cuda,
+            compat=target.cuda_compat,
+            newest_minor=self._newest_minor(target),
+        )
+        fit = TagFilter(supported_tags(target))
+        if self._source is not None:
+            return self._source.rerouted(router, fit)
+        self._source = IndexSource(
+            router=router,
+            client=self.client,
+            knowledge=self.knowledge,
+            recordings=self._recordings,
+            find_links=options.find_links,
+            fit=fit,
+        )
+        return self._source
+
+    def resolve(self, request: Request, target: Target) -> Resolution:
+        """Return the set for a target.
+
+        Raises `NoSolutionError`, `ResolutionStoppedError`, `IndexAccessError`, `WheelError`.
+        With ``--cuda any`` the majors the driver runs are tried newest first.
+        """
+        if target.cuda_any:
+            return self._resolve_any(request, target)
+        source = self.source(target)
+        resolution = self._solve(request, target, source)
+        notes = [SetWarning(code="index", message=note) for note in source.origin_notes]
+        known = {warning.message for warning in resolution.warnings}
+        extra = [
+            *_unpublished(resolution, source.absent_folders()),
+            *(note for note in notes if note.message not in known),
+        ]
+        return replace(resolution, warnings=(*resolution.warnings, *extra))
+
+    def _solve(self, request: Request, target: Target, source: Source) -> Resolution:
+        projects = frozenset[str]()
+        if not self.options.only_default:
+            projects = frozenset(p for d in self.definitions for p in d.projects)
+        return resolve_world(
+            World(
+                request=request,
+                target=target,
+                source=source,
+                knowledge=self.knowledge,
+                cuda_projects=projects,
+                executor=self._executor,
+            ),
+            progress=self._progress,
+        )
+
+    def _resolve_any(self, request: Request, target: Target) -> Resolution:
+        refused: list[tuple[CudaVersion, NoSolutionError]] = []
+        for release in _releases_to_try(target):
+            one = replace(target, cuda=release, cuda_any=False)
+            try:
+                resolution = self.resolve(request, one)
+            except NoSolutionError as error:
+                refused.append((release, error))
+                continue
+            if not refused:
+                return resolution
+            names = ", ".join(f"CUDA {r}" for r, _ in refused)
+            warning = SetWarning(
+                code="cuda-any", message=f"CUDA {release} is taken: no set was found for {names}"
+            )
+            return replace(resolution, warnings=(*resolution.warnings, warning))
+        if not refused:
+            raise UsageError("expected a driver that runs a known CUDA release", flag="--cuda")
+        raise refused[0][1]
+
+    def remedies(self, request: Request, target: Target, conflict: Conflict) -> tuple[Remedy, ...]:
+        """Return changes that solve; each was solved. Costs a resolve each, at most 16."""
+
+        def attempt(changed: Request, other: Target) -> Resolution | None:
+            if self._progress is not None:
+                words = ", ".join(str(e.requirement) for e in changed.requirements[:3])
+                self._progress("remedy", words, 0)
+            try:
+                return self._solve(changed, other, self.source(other))
+            except (NoSolutionError, ResolutionStoppedError, IndexAccessError, WheelError):
+                return None
+
+        return find_remedies(
+            conflict, request=request, target=target, knowledge=self.knowledge, solve=attempt
+        )
+
+    def lock(
+        self,
+        resolution: Resolution,
+        request: Request,
+        *,
+        download_hashes: bool = False,
+        folder: Path | None = None,
+    ) -> Lock:
+        """Return the lock of a resolution, to stand in ``folder``.
+
+        Wheels of this machine are hashed here, which costs reading them once.
+
+        Raises `HashesNeededError` when an index leaves a hash open, unless ``download_hashes``:
+        then those wheels are downloaded once and hashed.
+        """
+        computed: dict[str, str] = {}
+        source = self.source(resolution.target)
+        for file in hashes_needed(resolution):
+            if download_hashes or local_path(file.url) is not None:
+                computed[file.url] = source.compute_hash(file, self._bytes_progress(file.filename))
+        requirements = [str(entry.requirement) for entry in request.requirements]
+        return build_lock(resolution, requirements=requirements, computed=computed, folder=folder)
+
+    def _bytes_progress(self, name: str) -> Callable[[int, int | None], None] | None:
+        progress = self._progress
+        if progress is None:
+            return None
+        return lambda done, _total: progress("hash", name, done)
+
+
+def resolve_world(world: World, *, progress: Progress | None = None) -> Resolution:
+    """Solve a world, fetching ahead where it has an executor."""
+    crawl = Crawl(world, world.executor) if world.executor is not None else None
+    if crawl is not None:
+        crawl.start()
+    try:
+        told = None if progress is None else partial(progress, "resolve")
+        return describe(world, solve(world, progress=told))
+    finally:
+        if crawl is not None:
+            crawl.stop()
+
+
+def _releases_to_try(target: Target) -> list[CudaVersion]:
+    """Return a release a major the driver runs, newest first (unknown driver: all known)."""
+    runs = target.driver_cuda
+    releases = []
+    for major in sorted(known_majors(), reverse=True):
+        newest = newest_minor(major)
+        if newest is None or (runs is not None and major > runs.major):
+            continue
+        releases.append(runs if runs is not None and major == runs.major else newest)
+    return releases
+
+
+def _unpublished(resolution: Resolution, absent: Iterable[tuple[str, str]]) -> list[SetWarning]:
+    """Say which newer folders a publisher of the set does not have: ``cu131`` of PyTorch."""
+    cuda = resolution.target.cuda
+    used: dict[str, set[str]] = {}
+    for package in resolution.packages:
+        if package.file.folder is not None:
+            used.setdefault(package.file.index, set()).add(package.file.folder)
+    if cuda is None:
+        return []
+    found = []
+    for index, folder in absent:
+        if folder == cuda.label and index in used:
+            taken = ", ".join(sorted(used[index]))
+            message = f"`{index}` publishes no {folder}: {taken} is taken"
+            found.append(SetWarning(code="unpublished", message=message))
+    return found
