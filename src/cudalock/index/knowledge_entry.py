@@ -96,6 +96,15 @@ class Entry:
             return 0
         return value
 
+    def table(self, *keys: str) -> dict[str, object]:
+        """Return the value, a table of these keys; none of them need be there."""
+        value = self._table.get("value")
+        if not isinstance(value, dict) or not value:
+            self.fault("value", f"expected a table of {', '.join(keys)}, found `{value!r}`")
+            return {}
+        self._faults.check_keys(value, keys, f"{self._key}.value.")
+        return value
+
     def pairs(self) -> dict[str, str]:
         """Return the value, a table of project = version."""
         value = self._table.get("value")

@@ -20,6 +20,15 @@ placeholder      required           none
 needs-pairing    none               the partner
 compiles         none               none
 cuda-project     none               none
+label-word       none               none; ``project`` is what labels mean by ``torch`` and ``pt``
+squatted         none               who holds the name on the default index
+architectures    optional           ``{ cuda, machine, images | libraries, as-data }``: ``images``
+                                    is a list such as ``sm_90a``, ``compute_90@8.7``; ``libraries``
+                                    a table of such lists by the name of a library; ``cuda`` a
+                                    release or a list of them
+cxx11-abi        required           ``{ new = true, cuda }``
+jit-floor        optional           ``{ capabilities = ["12.0"], toolkit = "12.9" }``
+bundled-compiler required           ``{ cuda = "12.8", remedy }``
 ===============  =================  ==========================================================
 
 The types are those of `cudalock.wheel.knowledge`. Strict: every fault of a file is reported at

@@ -16,7 +16,9 @@ from cudalock.resolver.demands import (
     Demand,
     Pins,
     Violation,
+    abi_demands,
     knowledge_demands,
+    labelled_release,
     toolkit_demand,
     variant_violations,
 )
@@ -25,7 +27,9 @@ from cudalock.resolver.request import exact_pin
 from cudalock.resolver.source import Source
 from cudalock.resolver.toolkit import ToolkitReleases
 from cudalock.wheel.evidence import (
+    Observation,
     Variant,
+    add_device_code,
     conclude,
     marker_holds,
     observe_file,
@@ -104,9 +108,10 @@ class DetailsReader:
         observations = observe_file(candidate.file, self._knowledge)
         observations += observe_metadata(metadata, self._knowledge, self._environment)
         native = not candidate.file.wheel.any_platform or self._is_cuda_project(project)
-        variant = conclude(observations, native=native)
+        variant = self._variant(candidate, observations, native=native)
         violations = variant_violations(project, variant, self._pins)
         demands = list(self.demands_of(project, version))
+        demands += abi_demands(project, version, variant.cuda, self._knowledge)
         part = self._toolkit.releases_of(project, version)
         if part is not None:
             # What the toolkit says of its parts is shown like any evidence, and binds them to the
@@ -119,11 +124,18 @@ class DetailsReader:
             observations += (observe_part(project, *part, self._pins.target.cuda),)
         return Details(
             metadata=metadata,
-            variant=conclude(observations, native=native),
+            variant=self._variant(candidate, observations, native=native),
             violations=tuple(violations),
             demands=tuple(demands),
             last_resort=last_resort(variant, self._pins.target),
         )
+
+    def _variant(
+        self, candidate: Candidate, observations: tuple[Observation, ...], *, native: bool
+    ) -> Variant:
+        variant = conclude(observations, native=native)
+        machine = self._pins.target.machine
+        return add_device_code(variant, candidate.file, self._knowledge, machine=machine)
 
     def _ruled_out(
         self, candidate: Candidate, metadata: CoreMetadata | None, kind: str, source: str = ""
@@ -136,7 +148,11 @@ class DetailsReader:
     def _unpaired(self, candidate: Candidate, metadata: CoreMetadata) -> bool:
         """Whether knowledge says that the project needs a pairing and this release has none."""
         mark = self._knowledge.mark("needs-pairing", candidate.project)
-        if mark is None or self._knowledge.pairing(candidate.project, candidate.version):
+        project, version = candidate.project, candidate.version
+        if mark is None or self._knowledge.pairing(project, version):
+            return False
+        partner, release = labelled_release(project, version, self._knowledge)
+        if partner == mark.value and release is not None:
             return False
         for requirement in metadata.requires_dist:
             if (
@@ -145,7 +161,7 @@ class DetailsReader:
                 and marker_holds(requirement, self._environment)
             ):
                 return False
-        return not self._user_pins(candidate.project, candidate.version)
+        return not self._user_pins(project, version)
 
     def demands_of(self, project: str, version: Version) -> tuple[Demand, ...]:
         """Return what any wheel of this version demands, by knowledge alone."""
