@@ -94,7 +94,7 @@ def test_every_fault_of_a_file_is_reported_at_once() -> None:
         ("name = ", "expected TOML"),
         ('name = "a"\nsource = "s"', "templates: expected a table"),
         (
-            'name = "a"\nsource = "s"\n[templates]\nnightly = ["https://x.example"]',
+            'name = "a"\nsource = "s"\n[templates]\npinned = ["https://x.example"]',
             "templates.stable",
         ),
         ('name = 3\nsource = "s"\n[templates]\nstable = "x"', "name: expected a text, found `3`"),

@@ -376,7 +376,6 @@ def test_the_index_option_splits_a_name_from_its_address() -> None:
     [
         "",
         "own=",
-        "own",
         "own=own.example/whl",
         "ftp://a.example",
         "file:///srv/wheels",
