@@ -107,7 +107,9 @@ def _pytorch(facts: Path) -> tuple[list[Folder], list[Record]]:
     ]
     folders += [
         Folder(url=f"{base}/test/{name}", name=name, facts=f"pytorch-test-{name}.json")
-        for name in sorted(p.stem.removeprefix("pytorch-test-") for p in facts.glob("pytorch-test-*"))
+        for name in sorted(
+            p.stem.removeprefix("pytorch-test-") for p in facts.glob("pytorch-test-*")
+        )
     ]
     source = "saved copies of the root pages, nvidia-cosmos/cosmos-dependencies at e289b1be"
     parents: list[Record] = [
@@ -273,9 +275,7 @@ def _flash_attn(facts: Path) -> tuple[list[Folder], list[Record]]:
 def _xformers(_: Path) -> tuple[list[Folder], list[Record]]:
     base = "https://download.pytorch.org/whl"
     folders = [
-        Folder(
-            url=f"{base}/{name}", name=name, facts=file, narrow=True, prefix=f"{base}/{name}/"
-        )
+        Folder(url=f"{base}/{name}", name=name, facts=file, narrow=True, prefix=f"{base}/{name}/")
         for name, file in (
             ("cu128", "pytorch-cu128.json"),
             # A saved copy of PyTorch's page.

@@ -18,11 +18,18 @@ from typing import Self
 from packaging.specifiers import SpecifierSet
 
 from cudalock.errors import IndexAccessError
-from cudalock.index.address import shown_url
 from cudalock.index.client import Client
 from cudalock.index.file_reader import FileReader
 from cudalock.index.find_links import parse_direct_file, parse_find_links
 from cudalock.index.known import known_names
+from cudalock.index.origins import (
+    not_whole,
+    nothing_to_ask,
+    shadows_on_default,
+    told_absence,
+    told_emptiness,
+    told_index,
+)
 from cudalock.index.pages import PageAnswer, PageReader
 from cudalock.index.recorded import Recording
 from cudalock.index.releases import (
@@ -32,11 +39,11 @@ from cudalock.index.releases import (
     partner_requests,
     unserved_pin,
 )
-from cudalock.index.routes import DEFAULT_INDEX, FolderRequest, Route
+from cudalock.index.routes import FolderRequest, Route
 from cudalock.index.routing import Router
 from cudalock.memo import Memo
 from cudalock.wheel.knowledge import Knowledge
-from cudalock.wheel.listing import IndexAnswer, ListedFile, ProjectListing
+from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
 from cudalock.wheel.tag_filter import TagFilter
 
@@ -124,8 +131,8 @@ class IndexSource:
         """Return every file the indexes responsible for ``project`` list.
 
         ``admitted`` matters only where a publisher keeps a folder a release, or folders for exact
-        pins only: those are asked. ``nightly`` opens the publisher's nightly templates. Raises `IndexAccessError` when
-        an index gave no usable answer, with the flag that leaves it out.
+        pins only: those are asked. ``nightly`` opens the publisher's nightly templates. Raises
+        `IndexAccessError` when an index gave no usable answer, with the flag that leaves it out.
         """
         route = self._router.route(project, nightly=nightly)
         # Where nothing hangs on what is admitted, one listing serves every question.
@@ -141,10 +148,10 @@ class IndexSource:
             found, passed = self._ask_route(step, admitted, nightly=nightly)
             answered += found
             if not all(answer.absent for answer in found):
-                notes += passed
+                notes += [*passed, *self._recorded_shadows(step), *told_emptiness(step, found)]
                 break
             if step.otherwise is not None and self._owned(step, nightly=nightly):
-                there = _told_absence(step, found)
+                there = told_absence(step, found) + self._told_elsewhere(step)
                 sibling = self._sibling(step, admitted, nightly=nightly)
                 if sibling is not None:
                     notes.append(
@@ -152,9 +159,9 @@ class IndexSource:
                         f" {project} is not taken from another index"
                     )
                     break
-                notes.append(f"{there}: it comes from the {step.otherwise.index} index")
+                notes.append(f"{there}: it comes from {told_index(step.otherwise.index)}")
         if not answered:
-            answered.append(_nothing_to_ask(route))
+            answered.append(nothing_to_ask(route))
         for where in self._linked:
             linked = self._pages.find_links(where, project)
             if linked is not None:
@@ -220,8 +227,8 @@ class IndexSource:
         else:
             if len(releases) > RELEASES_LIMIT:
                 cut = f"only the newest {RELEASES_LIMIT} releases were asked for"
-                answered.append(_not_whole(route, versioned[0], cut))
-        return answered, _shadows(route, elsewhere)
+                answered.append(not_whole(route, versioned[0], cut))
+        return answered, shadows_on_default(route, elsewhere)
 
     def _ask_partnered(
         self, route: Route, partner: str, folders: Sequence[FolderRequest], *, nightly: bool
@@ -232,7 +239,10 @@ class IndexSource:
         requests = partner_requests(folders, listing, admitted)
         answered = self._ask(route, requests.folders)
         if requests.cut:
-            answered.append(_not_whole(route, folders[0], requests.cut))
+            answered.append(not_whole(route, folders[0], requests.cut))
+        elif not answered:
+            why = f"{partner} lists no release that is admitted for these folders"
+            answered.append(nothing_to_ask(route, why))
         return answered
 
     def _shadow_of_nightly(self, route: Route, answered: Iterable[PageAnswer]) -> list[str]:
@@ -245,10 +255,25 @@ class IndexSource:
             return []
         default = self._router.default_route(route.project)
         try:
-            return _shadows(route, self._ask(default, default.folders))
+            return shadows_on_default(route, self._ask(default, default.folders))
         except IndexAccessError:
             # It would only have been mentioned.
             return []
+
+    def _recorded_shadows(self, route: Route) -> list[str]:
+        """Name the publishers whose recorded lists hold the project too; nothing is read for it."""
+        return [
+            f"{name} also lists {route.project} ({', '.join(folders)}):"
+            f" not considered, it comes from {told_index(route.index)}"
+            for name, recording in sorted(self._recordings.items())
+            if name != route.index and (folders := recording.folders_with(route.project))
+        ]
+
+    def _told_elsewhere(self, route: Route) -> str:
+        """Say for which other releases the publisher is known to have the project."""
+        recording = self._recordings.get(route.index)
+        folders = recording.folders_with(route.project) if recording is not None else ()
+        return f", and has it in {', '.join(folders)}" if folders else ""
 
     def _sibling(self, route: Route, admitted: SpecifierSet, *, nightly: bool) -> str | None:
         """Return a project of the family that this index does list, asking for it.
@@ -346,49 +371,3 @@ def _union(files: Iterable[ListedFile]) -> tuple[ListedFile, ...]:
             metadata=file.metadata if first.metadata is None else first.metadata,
         )
     return tuple(found.values())
-
-
-def _told_absence(route: Route, answered: Iterable[PageAnswer]) -> str:
-    folders = dict.fromkeys(a.answer.folder for a in answered if a.answer.folder is not None)
-    inside = f" in {', '.join(folders)}" if folders else ""
-    return f"{route.index} does not have {route.project}{inside}"
-
-
-def _nothing_to_ask(route: Route) -> PageAnswer:
-    """Answer for an index that has no folder for this target, and is the project's only source."""
-    return PageAnswer(
-        files=(),
-        rejections=(),
-        answer=IndexAnswer(
-            index=route.index,
-            url="",
-            folder=None,
-            status="absent",
-            source=f"{route.reason}, and it has no folder for this target",
-        ),
-    )
-
-
-def _shadows(route: Route, elsewhere: Iterable[PageAnswer]) -> list[str]:
-    """Say that the default index lists the project too, if it does, and how new."""
-    listed = listed_releases(file for answer in elsewhere for file in answer.files)
-    if not listed:
-        return []
-    return [
-        f"the {DEFAULT_INDEX} index also lists {route.project} (newest {max(listed)}):"
-        f" not considered, it comes from {route.index}"
-    ]
-
-
-def _not_whole(route: Route, folder: FolderRequest, why: str) -> PageAnswer:
-    return PageAnswer(
-        files=(),
-        rejections=(),
-        answer=IndexAnswer(
-            index=route.index,
-            url=shown_url(folder.url),
-            folder=folder.shown_folder,
-            status="partial",
-            source=why,
-        ),
-    )
