@@ -50,7 +50,7 @@ def test_a_version_and_a_partner_do_not_stand_together() -> None:
 def test_a_placeholder_that_means_nothing_is_refused_and_the_others_are_named(name: str) -> None:
     template = f"https://a.example/{{{name}}}"
     assert unknown_placeholder(template) == f"{{{name}}}"
-    with pytest.raises(UsageError, match="{partner-minor-digits}") as caught:
+    with pytest.raises(UsageError, match=r"\{partner-minor-digits\}") as caught:
         parse_template(template, where="a.toml")
     assert caught.value.where == "a.toml"
 

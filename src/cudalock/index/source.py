@@ -148,7 +148,7 @@ class IndexSource:
             found, passed = self._ask_route(step, admitted, nightly=nightly)
             answered += found
             if not all(answer.absent for answer in found):
-                notes += [*passed, *self._recorded_shadows(step), *told_emptiness(step, found)]
+                notes += [*passed, *self._recorded_shadows(step, route), *told_emptiness(step, found)]
                 break
             if step.otherwise is not None and self._owned(step, nightly=nightly):
                 there = told_absence(step, found) + self._told_elsewhere(step)
@@ -260,13 +260,17 @@ class IndexSource:
             # It would only have been mentioned.
             return []
 
-    def _recorded_shadows(self, route: Route) -> list[str]:
-        """Name the publishers whose recorded lists hold the project too; nothing is read for it."""
+    def _recorded_shadows(self, taken: Route, whole: Route) -> list[str]:
+        """Name the publishers whose recorded lists hold the project too; nothing is read for it.
+
+        Those on the ``whole`` way to the index that was ``taken`` have been asked.
+        """
+        asked = {step.index for step in whole.chain}
         return [
-            f"{name} also lists {route.project} ({', '.join(folders)}):"
-            f" not considered, it comes from {told_index(route.index)}"
+            f"{name} also lists {taken.project} ({', '.join(folders)}):"
+            f" not considered, it comes from {told_index(taken.index)}"
             for name, recording in sorted(self._recordings.items())
-            if name != route.index and (folders := recording.folders_with(route.project))
+            if name not in asked and (folders := recording.folders_with(taken.project))
         ]
 
     def _told_elsewhere(self, route: Route) -> str:
