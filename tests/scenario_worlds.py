@@ -9,7 +9,8 @@ A wheel is a table: ``file`` (its name), ``index``, ``folder``, ``url``, ``requi
 ``python`` (Requires-Python), ``nightly``, ``yanked``, ``metadata = false`` (none can be had) or
 ``metadata = "broken"`` (what there is cannot be read). ``expect`` holds ``pins`` (the whole set),
 ``refused`` (every fact of the conflict: kind, subject, words of its detail) or ``stopped``
-(words of the message).
+(words of the message). Beside ``pins``: ``warns`` (each text is part of one warning of the set) or
+``silent = true`` (nothing is said of the set).
 """
 
 import tomllib
@@ -114,6 +115,17 @@ class Scenario:
         return pins
 
     @property
+    def warns(self) -> list[str]:
+        """Texts that must each be part of a warning of the set."""
+        texts: list[str] = self.table["expect"].get("warns", [])
+        return texts
+
+    @property
+    def silent(self) -> bool:
+        """Whether nothing may be said of the set."""
+        return bool(self.table["expect"].get("silent", False))
+
+    @property
     def stopped(self) -> list[str] | None:
         """Words of the message that says why nothing could be told."""
         words: list[str] | None = self.table["expect"].get("stopped")
@@ -136,7 +148,9 @@ def read_scenario(path: Path) -> Scenario:
     unknown = set(table) - _KEYS | set(table["target"]) - _TARGET_KEYS
     for wheel in table["wheels"]:
         unknown |= set(wheel) - _WHEEL_KEYS
-    if unknown or len(set(table["expect"])) != 1:
+    outcomes = set(table["expect"]) - {"warns", "silent"}
+    beside = set(table["expect"]) - outcomes
+    if unknown or len(outcomes) != 1 or (beside and "pins" not in outcomes):
         raise ValueError(f"{path.name}: unknown keys {sorted(unknown)}, or not one expectation")
     return Scenario(name=path.stem, table=table)
 

@@ -10,6 +10,7 @@ from cudalock.resolver.conflict import NoSolutionError
 from cudalock.resolver.engine import Solution
 from cudalock.resolver.exhaustive import Refusal, Witness, prove, search_facts
 from cudalock.resolver.facts import Fact
+from cudalock.resolver.notes import describe
 from cudalock.resolver.resolution import solve
 from cudalock.resolver.world import World
 from scenario_worlds import ExpectedFact, Scenario, read_scenario, scenario_paths
@@ -29,6 +30,11 @@ def test_a_scenario_comes_out_as_written(scenario: Scenario) -> None:
         assert isinstance(outcome, Solution), _told(outcome)
         chosen = {p: str(candidate.version) for p, candidate in outcome.candidates.items()}
         assert chosen == scenario.pins
+        said = [warning.message for warning in describe(world, outcome).warnings]
+        for words in scenario.warns:
+            assert any(words in message for message in said), f"{words!r} is not in {said}"
+        if scenario.silent:
+            assert said == []
     elif scenario.stopped is not None:
         assert isinstance(outcome, ResolutionStoppedError), _told(outcome)
         assert all(word in str(outcome) for word in scenario.stopped)

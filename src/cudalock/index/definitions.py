@@ -153,7 +153,7 @@ def _check_whole(definition: Definition, faults: FaultList) -> None:
     own = definition.projects | definition.nightly_projects
     if definition.partner in own:
         faults.add("partner", "expected another project than those the index is the source of")
-    both = sorted(own & definition.serves)
+    both = sorted(definition.projects & definition.serves)
     if both:
         faults.add("serves", f"expected none of `projects`, found `{both[0]}`")
 

@@ -148,7 +148,11 @@ class IndexSource:
             found, passed = self._ask_route(step, admitted, nightly=nightly)
             answered += found
             if not all(answer.absent for answer in found):
-                notes += [*passed, *self._recorded_shadows(step, route), *told_emptiness(step, found)]
+                notes += [
+                    *passed,
+                    *self._recorded_shadows(step, route),
+                    *told_emptiness(step, found),
+                ]
                 break
             if step.otherwise is not None and self._owned(step, nightly=nightly):
                 there = told_absence(step, found) + self._told_elsewhere(step)
