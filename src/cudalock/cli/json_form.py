@@ -11,6 +11,7 @@ from cudalock.explain.report import format_fact, format_source
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict, ConflictFact
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
+from cudalock.wheel.evidence import Variant
 
 __all__ = ["error_form", "format_json", "locked_form", "refused_form"]
 
@@ -117,7 +118,7 @@ def _package(package: ResolvedPackage) -> dict[str, object]:
                     "state": variant.state,
                     "cuda": None if variant.cuda is None else str(variant.cuda),
                     "runtime": variant.runtime,
-                    "architectures": [],
+                    "architectures": _architectures(variant),
                     "evidence": [
                         {"kind": o.kind, "text": o.text, "source": o.source}
                         for o in variant.evidence
@@ -131,6 +132,11 @@ def _package(package: ResolvedPackage) -> dict[str, object]:
         ],
         "dependencies": list(package.dependencies),
     }
+
+
+def _architectures(variant: Variant) -> list[str]:
+    code = variant.device_code
+    return [] if code is None else [str(image) for image in code.images]
 
 
 def _fact(described: ConflictFact) -> dict[str, object]:

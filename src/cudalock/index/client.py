@@ -23,6 +23,7 @@ from cudalock.index.exchange import Answered, Exchange, Statistics
 from cudalock.index.failures import BodyError, OfflineError
 from cudalock.index.flights import Flights
 from cudalock.index.ranges import WHOLE_FILE_LIMIT, FetchedPart, fetch_middle, fetch_suffix
+from cudalock.index.remote_file import RemoteFile
 from cudalock.index.transport import HttpTransport, Transport
 
 __all__ = ["Client", "FetchedPage", "FetchedPart", "open_client"]
@@ -219,6 +220,10 @@ class Client:
         With ``etag`` a file that has changed since comes whole, as from a server without ranges.
         """
         return fetch_middle(self._exchange, self._online(url), start, end, etag)
+
+    def open_file(self, url: str, *, size: int | None = None) -> RemoteFile:
+        """Return a file of which parts are read; one request brings its end. Nothing is cached."""
+        return RemoteFile(self._exchange, self._online(url), size=size)
 
     def stream_sha256(
         self, url: str, progress: Callable[[int, int | None], None] | None = None

@@ -118,26 +118,55 @@ class Exchange:
         tries and time are left. Raises `TransportError`, `BodyError`, `HttpStatusError`,
         `RedirectError`, and what ``read`` raises.
         """
+
+        def take(answered: Answered) -> _Value:
+            try:
+                return read(answered)
+            finally:
+                answered.response.close()
+
+        return self._until_answered(url, headers, take, accepted=accepted, seconds=seconds)
+
+    def open(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        *,
+        accepted: frozenset[int],
+        seconds: float | None = None,
+    ) -> Answered:
+        """Ask a clean address like `ask`, and leave the body to be read; the caller closes it."""
+        return self._until_answered(
+            url, headers, lambda answered: answered, accepted=accepted, seconds=seconds
+        )
+
+    def _until_answered(
+        self,
+        url: str,
+        headers: Mapping[str, str],
+        take: Callable[[Answered], _Value],
+        *,
+        accepted: frozenset[int],
+        seconds: float | None,
+    ) -> _Value:
         until = self.clock() + (self.deadline if seconds is None else seconds)
         attempt = 0
         while True:
             retry_after = None
             try:
                 answered = self._follow(url, headers, until)
-                try:
-                    status = answered.response.status
-                    if status in accepted:
-                        return read(answered)
-                    failure: IndexAccessError = HttpStatusError(
-                        f"expected an answer, found HTTP status {status}",
-                        status=status,
-                        where=shown_url(url),
-                    )
-                    if status not in RETRIED_STATUSES:
-                        raise failure
-                    retry_after = answered.response.headers.get("retry-after")
-                finally:
-                    answered.response.close()
+                status = answered.response.status
+                if status in accepted:
+                    return take(answered)
+                retry_after = answered.response.headers.get("retry-after")
+                answered.response.close()
+                failure: IndexAccessError = HttpStatusError(
+                    f"expected an answer, found HTTP status {status}",
+                    status=status,
+                    where=shown_url(url),
+                )
+                if status not in RETRIED_STATUSES:
+                    raise failure
             except (TransportError, BodyError) as error:
                 if not error.retryable:
                     raise

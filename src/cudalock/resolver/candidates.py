@@ -18,7 +18,13 @@ from cudalock.host import Target
 from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_violations
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.selection import candidate_key
-from cudalock.wheel.evidence import Variant, conclude, label_of, observe_file
+from cudalock.wheel.evidence import (
+    Variant,
+    add_device_code,
+    conclude,
+    label_of,
+    observe_file,
+)
 from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
@@ -241,6 +247,7 @@ def make_candidate(
     """
     native = not file.wheel.any_platform
     variant = conclude(observe_file(file, knowledge), native=native)
+    variant = add_device_code(variant, file, knowledge, machine=pins.target.machine)
     return Candidate(
         project=file.wheel.project,
         url=address or file.url,
@@ -254,7 +261,7 @@ def make_candidate(
 
 def last_resort(variant: Variant, target: Target) -> str | None:
     """Say why a wheel serves a GPU by PTX only, if it does at all."""
-    if variant.cuda is None or target.cpu:
+    if variant.cuda is None or target.cpu or variant.device_code is not None:
         return None
     for capability in target.capabilities:
         if coverage(variant.cuda, capability) == "ptx-only":

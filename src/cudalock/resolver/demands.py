@@ -22,17 +22,21 @@ from cudalock.cuda import (
 )
 from cudalock.host import Target
 from cudalock.resolver.facts import Fact, FactKind
-from cudalock.wheel.evidence import Variant
+from cudalock.wheel.device_code import Library, format_images
+from cudalock.wheel.evidence import Variant, label_of
 from cudalock.wheel.knowledge import Knowledge
 
 __all__ = [
     "Demand",
     "Pins",
     "Violation",
+    "abi_demands",
     "gpu_violations",
     "knowledge_demands",
+    "labelled_release",
     "make_pins",
     "toolkit_demand",
+    "unserved_libraries",
     "variant_violations",
 ]
 
@@ -40,6 +44,8 @@ DRIVER = "<driver>"
 RUNTIME = "<cuda-runtime>"
 RELEASE = "<cuda>"
 TOOLKIT = "<cuda-toolkit>"
+# How many minor releases "or newer" reaches: more than a partner has had in ten years.
+_NEWER_MINORS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -94,8 +100,9 @@ def make_pins(target: Target) -> Pins:
 
 def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Violation]:
     """Return what the target contradicts in a wheel's variant; nothing for an unknown one."""
+    unserved = _unserved(project, variant, pins)
     if variant.state != "known" or variant.runtime is None:
-        return []
+        return unserved
     target, found = pins.target, []
     evidence = variant.decisive
     seen = f"{evidence.text}" if evidence is not None else "known"
@@ -122,11 +129,53 @@ def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Viola
     needed = _driver_needed(variant, target)
     if needed is not None:
         violate(DRIVER, needed)
+    return found + unserved
+
+
+def _unserved(project: str, variant: Variant, pins: Pins) -> list[Violation]:
+    """Return the GPUs that a wheel holds nothing for.
+
+    Libraries that serve a GPU beside some that do not are told of and not refused; so is a wheel
+    that only carries device code as data. Where the release it was built with proves the same, that
+    is the reason.
+    """
+    code, target = variant.device_code, pins.target
+    if target.cpu or (code is not None and code.as_data):
+        return []
+    found = []
     for capability in target.capabilities:
+        detail = source = ""
+        if code is not None and code.libraries:
+            without = unserved_libraries(variant, capability, target)
+            if len(without) < len(code.libraries):
+                continue
+            detail = f"holds {format_images(code.images)}, nothing for {capability.sm}"
+            source = code.source
         if variant.cuda is not None and _absent(variant.cuda, capability):
+            detail = f"is built for CUDA {variant.cuda}, which has no {capability.sm}"
+            source = variant.decisive.text if variant.decisive is not None else "known"
+        if detail:
             package = f"<gpu {capability}>"
-            violate(package, f"is built for {built}, which has no {capability.sm}")
+            fact = Fact(
+                kind=FactKind.DEMAND, subject=project, object=package, detail=detail, source=source
+            )
+            found.append(Violation(package=package, fact=fact, pin=pins.facts[package]))
     return found
+
+
+def unserved_libraries(
+    variant: Variant, capability: ComputeCapability, target: Target
+) -> tuple[Library, ...]:
+    """Return the libraries of a wheel that hold nothing for a GPU; none where that is not known.
+
+    A driver that is not known runs at least what the target may be built for, under ``strict``.
+    """
+    if variant.device_code is None:
+        return ()
+    runs = target.driver_cuda
+    if runs is None and target.cuda_compat == "strict":
+        runs = target.cuda
+    return variant.device_code.unserved(capability, built_with=variant.cuda, driver_cuda=runs)
 
 
 def _absent(cuda: CudaVersion, capability: ComputeCapability) -> bool:
@@ -198,18 +247,11 @@ def knowledge_demands(project: str, version: Version, knowledge: Knowledge) -> l
         found.append(
             Demand(package=f"<{family.name}>", values=frozenset({version.public}), fact=fact)
         )
-    pairing = knowledge.pairing(project, version)
+    pairing = _pairing_demand(project, version, knowledge)
     if pairing is not None:
-        package = f"<lib{pairing.partner}>"
-        fact = Fact(
-            kind=FactKind.PAIRING,
-            subject=project,
-            object=package,
-            detail=f"is built for {pairing.partner} {pairing.minor}",
-            source=pairing.source,
-        )
-        found.append(Demand(package=package, values=frozenset({pairing.minor}), fact=fact))
-    if project in knowledge.partners:
+        found.append(pairing)
+    found.extend(_label_abi(version, project, knowledge))
+    if project in knowledge.partners or project == knowledge.labelled_partner:
         package = f"<lib{project}>"
         # A pre-release is before the minor it leads to: no release built for the minor fits it.
         minor = f"{version.major}.{version.minor}"
@@ -224,6 +266,85 @@ def knowledge_demands(project: str, version: Version, knowledge: Knowledge) -> l
         )
         found.append(Demand(package=package, values=frozenset({value}), fact=fact))
     return found
+
+
+def _pairing_demand(project: str, version: Version, knowledge: Knowledge) -> Demand | None:
+    """Bind an extension to the partner it was built with: by a pairing, else by its label."""
+    pairing = knowledge.pairing(project, version)
+    if pairing is not None:
+        fact = Fact(
+            kind=FactKind.PAIRING,
+            subject=project,
+            object=f"<lib{pairing.partner}>",
+            detail=f"is built for {pairing.partner} {pairing.minor}",
+            source=pairing.source,
+        )
+        return Demand(package=fact.object, values=frozenset({pairing.minor}), fact=fact)
+    partner, release = labelled_release(project, version, knowledge)
+    if release is None:
+        return None
+    label = label_of(version.local)
+    values = {release}
+    if label.torch_or_newer:
+        major, minor = (int(part) for part in release.split("."))
+        values = {f"{major}.{each}" for each in range(minor, minor + _NEWER_MINORS)}
+    fact = Fact(
+        kind=FactKind.PAIRING,
+        subject=project,
+        object=f"<lib{partner}>",
+        detail=f"is built for {partner} {release}" + (" or newer" if len(values) > 1 else ""),
+        source=f"label +{version.local}",
+    )
+    return Demand(package=fact.object, values=frozenset(values), fact=fact)
+
+
+def labelled_release(
+    project: str, version: Version, knowledge: Knowledge
+) -> tuple[str, str | None]:
+    """Return the partner and its minor (``2.9``), or pre-release, that a version's label names.
+
+    None where no label does, where it names a major only, and for the partner itself.
+    """
+    partner = knowledge.labelled_partner or ""
+    label = label_of(version.local)
+    if not partner or project == partner or label.torch is None or len(label.torch) < 2:
+        return partner, None
+    if label.torch_pre is not None:
+        release = ".".join(str(number) for number in label.torch)
+        return partner, Version(f"{release}{label.torch_pre}").public
+    return partner, f"{label.torch[0]}.{label.torch[1]}"
+
+
+def _label_abi(version: Version, project: str, knowledge: Knowledge) -> list[Demand]:
+    """Bind an extension to the C++ ABI that its label names."""
+    partner, new = knowledge.labelled_partner, label_of(version.local).cxx11abi
+    if partner is None or new is None or project == partner:
+        return []
+    return [_abi_demand(project, partner, new=new, source=f"label +{version.local}")]
+
+
+def abi_demands(
+    project: str, version: Version, cuda: CudaVersion | None, knowledge: Knowledge
+) -> list[Demand]:
+    """Say which C++ ABI a build of the partner has, where that is known."""
+    known = None
+    if project == knowledge.labelled_partner:
+        known = knowledge.cxx_abi(project, version, cuda)
+    if known is None:
+        return []
+    return [_abi_demand(project, project, new=known.new, source=known.source)]
+
+
+def _abi_demand(project: str, partner: str, *, new: bool, source: str) -> Demand:
+    package = f"<{partner} C++ ABI>"
+    fact = Fact(
+        kind=FactKind.DEMAND,
+        subject=project,
+        object=package,
+        detail=f"is built with the {'new' if new else 'old'} C++ ABI of libstdc++",
+        source=source,
+    )
+    return Demand(package=package, values=frozenset({"1" if new else "0"}), fact=fact)
 
 
 def toolkit_demand(

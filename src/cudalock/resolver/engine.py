@@ -19,9 +19,10 @@ from cudalock.errors import ResolutionStoppedError
 from cudalock.resolver.admission import needs_nightly, obstacle
 from cudalock.resolver.candidates import Candidate
 from cudalock.resolver.demands import TOOLKIT
+from cudalock.resolver.details import Details
 from cudalock.resolver.request import Edge, exact_pin
 from cudalock.resolver.selection import release_distance, virtual_key
-from cudalock.resolver.world import Details, World
+from cudalock.resolver.world import World
 
 __all__ = ["ROUND_LIMIT", "Progress", "Solution", "search"]
 

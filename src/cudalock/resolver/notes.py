@@ -9,6 +9,7 @@ from packaging.version import Version
 
 from cudalock.cuda import CudaVersion, parse_cuda_version
 from cudalock.resolver.admission import obstacle
+from cudalock.resolver.build_notes import build_warnings
 from cudalock.resolver.candidates import Candidate
 from cudalock.resolver.demands import TOOLKIT, Violation
 from cudalock.resolver.engine import Solution
@@ -39,6 +40,12 @@ def describe(world: World, solution: Solution) -> Resolution:
         *_other_minor(world, solution, packages),
         *_lacking_extras(packages),
         *_assumed(packages),
+        *build_warnings(
+            packages,
+            target=world.target,
+            knowledge=world.knowledge,
+            toolkit=parse_cuda_version(toolkit) if toolkit is not None else None,
+        ),
         *_listing_notes(world, packages),
     ]
     return Resolution(

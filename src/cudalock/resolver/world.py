@@ -7,7 +7,6 @@ anything: which option is taken is the searches' business.
 
 from collections.abc import Iterator
 from concurrent.futures import Executor
-from dataclasses import dataclass
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -23,57 +22,23 @@ from cudalock.resolver.candidates import (
     Candidate,
     ProjectOptions,
     build_options,
-    last_resort,
     make_candidate,
     rejection_fact,
     rejection_kind,
 )
-from cudalock.resolver.demands import (
-    Demand,
-    Violation,
-    knowledge_demands,
-    make_pins,
-    toolkit_demand,
-    variant_violations,
-)
+from cudalock.resolver.demands import Demand, make_pins
+from cudalock.resolver.details import Details, DetailsReader
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.openings import Openings
 from cudalock.resolver.request import Edge, Request, Requested, exact_pin, make_edge
 from cudalock.resolver.source import Source
 from cudalock.resolver.toolkit import ToolkitReleases
 from cudalock.wheel.evidence import (
-    Variant,
-    conclude,
     marker_holds,
-    observe_file,
-    observe_metadata,
-    observe_part,
 )
 from cudalock.wheel.knowledge import Knowledge
-from cudalock.wheel.metadata import CoreMetadata
 
-__all__ = ["Details", "World"]
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class Details:
-    """What is known of a candidate once its metadata is read.
-
-    ``metadata`` is None when none can be had, and then ``rejection`` says so. ``violations`` are
-    what the target contradicts, from the page and the metadata together.
-    """
-
-    metadata: CoreMetadata | None
-    variant: Variant
-    violations: tuple[Violation, ...] = ()
-    demands: tuple[Demand, ...] = ()
-    rejection: Fact | None = None
-    last_resort: str | None = None
-
-    @property
-    def usable(self) -> bool:
-        """Whether nothing about the wheel alone rules it out on this target."""
-        return self.rejection is None and not self.violations
+__all__ = ["World"]
 
 
 class World:
@@ -121,12 +86,19 @@ class World:
                 clauses.append((fact, entry.requirement.specifier))
         self._met: set[str] = set()
         self.openings = Openings()
-        self._demands: dict[tuple[str, Version], tuple[Demand, ...]] = {}
         self._options = Memo[tuple[str, bool], ProjectOptions]()
         self._direct = Memo[tuple[str, str], Candidate]()
         self._details = Memo[str, Details]()
-        self._toolkit = ToolkitReleases(
-            source=source, knowledge=knowledge, target=target, executor=executor
+        self._reader = DetailsReader(
+            source=source,
+            knowledge=knowledge,
+            pins=self.pins,
+            environment=self.environment,
+            toolkit=ToolkitReleases(
+                source=source, knowledge=knowledge, target=target, executor=executor
+            ),
+            is_cuda_project=self.is_cuda_project,
+            user_pins=self.user_pins,
         )
         self.roots = tuple(
             edge
@@ -256,7 +228,7 @@ class World:
             return Details(
                 metadata=None, variant=candidate.variant, violations=candidate.violations
             )
-        return self._details.get(candidate.url, lambda: self._read_details(candidate))
+        return self._details.get(candidate.url, lambda: self._reader.read(candidate))
 
     def _every_edge(self, candidate: Candidate, details: Details) -> Iterator[Edge]:
         """Yield the edges of a candidate whatever its markers say."""
@@ -266,68 +238,6 @@ class World:
                 yield from self._edges(
                     requirement, candidate.project, "", kind=kind, nightly=nightly
                 )
-
-    def _read_details(self, candidate: Candidate) -> Details:
-        project, version = candidate.project, candidate.version
-        try:
-            metadata = self._source.metadata(candidate.file)
-            for requirement in metadata.requires_dist if metadata is not None else ():
-                marker_holds(requirement, self.environment)
-        except WheelError as error:
-            # One broken release must not stand in the way of the others.
-            return self._ruled_out(candidate, None, "unreadable", str(error))
-        if metadata is None:
-            return self._ruled_out(candidate, None, "unknown")
-        python = metadata.requires_python
-        if python is not None and not python.contains(self._python, prereleases=True):
-            return self._ruled_out(candidate, metadata, "requires-python")
-        if self._unpaired(candidate, metadata):
-            return self._ruled_out(candidate, metadata, "unpaired")
-        observations = observe_file(candidate.file, self.knowledge)
-        observations += observe_metadata(metadata, self.knowledge, self.environment)
-        native = not candidate.file.wheel.any_platform or self.is_cuda_project(project)
-        variant = conclude(observations, native=native)
-        violations = variant_violations(project, variant, self.pins)
-        demands = list(self.knowledge_demands(project, version))
-        part = self._toolkit.releases_of(project, version)
-        if part is not None:
-            # What the toolkit says of its parts is shown like any evidence, and binds them to the
-            # set's release; what a part can serve follows from the wheels that load it.
-            demand = toolkit_demand(project, *part, self.pins)
-            if isinstance(demand, Violation):
-                violations.append(demand)
-            elif demand is not None:
-                demands.append(demand)
-            observations += (observe_part(project, *part, self.target.cuda),)
-        return Details(
-            metadata=metadata,
-            variant=conclude(observations, native=native),
-            violations=tuple(violations),
-            demands=tuple(demands),
-            last_resort=last_resort(variant, self.target),
-        )
-
-    def _ruled_out(
-        self, candidate: Candidate, metadata: CoreMetadata | None, kind: str, source: str = ""
-    ) -> Details:
-        fact = rejection_fact(candidate.project, kind, source)
-        demands = self.knowledge_demands(candidate.project, candidate.version)
-        variant = candidate.variant
-        return Details(metadata=metadata, variant=variant, demands=demands, rejection=fact)
-
-    def _unpaired(self, candidate: Candidate, metadata: CoreMetadata) -> bool:
-        """Whether knowledge says that the project needs a pairing and this release has none."""
-        mark = self.knowledge.mark("needs-pairing", candidate.project)
-        if mark is None or self.knowledge.pairing(candidate.project, candidate.version):
-            return False
-        for requirement in metadata.requires_dist:
-            if (
-                canonicalize_name(requirement.name) == mark.value
-                and exact_pin(requirement.specifier) is not None
-                and marker_holds(requirement, self.environment)
-            ):
-                return False
-        return not self.user_pins(candidate.project, candidate.version)
 
     def user_pins(self, project: str, version: Version) -> bool:
         """Whether the user asks for exactly this version: by requirement, override or constraint."""
@@ -375,11 +285,7 @@ class World:
 
     def knowledge_demands(self, project: str, version: Version) -> tuple[Demand, ...]:
         """Return what any wheel of this version demands, by knowledge alone."""
-        found = self._demands.get((project, version))
-        if found is None:
-            found = tuple(knowledge_demands(project, version, self.knowledge))
-            self._demands[project, version] = found
-        return found
+        return self._reader.demands_of(project, version)
 
     def release_for(self, project: str) -> CudaVersion | None:
         """Return the release that a project numbered by CUDA should follow, if it is one."""

@@ -12,7 +12,7 @@ wheel of pure Python that nothing speaks of is built for no CUDA at all.
 
 import re
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from typing import Literal
 
@@ -22,6 +22,7 @@ from packaging.utils import canonicalize_name
 
 from cudalock.cuda import CudaVersion, LocalLabel, parse_local_label
 from cudalock.errors import WheelError
+from cudalock.wheel.device_code import DeviceCode
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
@@ -30,6 +31,7 @@ from cudalock.wheel.names import format_quoted
 __all__ = [
     "Observation",
     "Variant",
+    "add_device_code",
     "conclude",
     "label_of",
     "marker_holds",
@@ -64,14 +66,15 @@ class Variant:
     """The conclusion: what a wheel was built with and which runtime major it loads.
 
     ``state`` is ``known``, ``none`` or ``unknown``; ``cuda`` is None when only the major is known.
-    ``partner`` is the release of the linked project that the label names (``2.9`` of
-    ``+cu130torch2.9``), ``evidence`` every observation strongest first.
+    ``evidence`` is every observation, strongest first; ``device_code`` what the libraries hold
+    for GPUs, None where nobody told.
     """
 
     state: Literal["known", "none", "unknown"]
     cuda: CudaVersion | None = None
     runtime: int | None = None
     evidence: tuple[Observation, ...] = ()
+    device_code: DeviceCode | None = None
 
     @property
     def decisive(self) -> Observation | None:
@@ -260,3 +263,14 @@ def conclude(observations: tuple[Observation, ...], *, native: bool) -> Variant:
     runtime = strong[0].major
     cuda = next((o.cuda for o in strong if o.cuda is not None and o.major == runtime), None)
     return Variant(state="known", cuda=cuda, runtime=runtime, evidence=evidence)
+
+
+def add_device_code(
+    variant: Variant, file: ListedFile, knowledge: Knowledge, *, machine: str
+) -> Variant:
+    """Return the variant with what knowledge says its build holds for GPUs, if it says so.
+
+    ``machine`` (``x86_64``) is the target's, which the wheel fits.
+    """
+    code = knowledge.device_code(file.wheel.project, file.wheel.version, variant.cuda, machine)
+    return variant if code is None else replace(variant, device_code=code)

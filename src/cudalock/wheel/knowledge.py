@@ -17,6 +17,12 @@ knows no project's name; it knows these kinds:
 ``placeholder``      releases that hold nothing and are never a candidate
 ``compiles``         a project that compiles device code on the machine
 ``cuda-project``     a project that is built for CUDA though nothing in its name or label says so
+``architectures``    the device code that builds of a project hold
+``label-word``       the project whose release local labels name (``torch2.9``, ``pt28``)
+``cxx11-abi``        which C++ ABI of libstdc++ builds of a project have
+``jit-floor``        the oldest toolkit with which a project compiles for some GPUs
+``bundled-compiler`` the CUDA release of the compiler that a project carries
+``squatted``         a name that somebody else holds on the default index
 """
 
 from dataclasses import dataclass, field
@@ -25,6 +31,10 @@ from functools import cached_property
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
+
+from cudalock.cuda import CudaVersion
+from cudalock.wheel.build_facts import Architectures, BundledCompiler, CxxAbi, JitFloor
+from cudalock.wheel.device_code import DeviceCode
 
 __all__ = [
     "CudaNumber",
@@ -162,7 +172,11 @@ class Placeholder:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectMark:
-    """A fact about a whole project: ``kind`` is needs-pairing, compiles or cuda-project."""
+    """A fact about a whole project.
+
+    ``kind`` is needs-pairing (``value``: the partner), compiles, cuda-project, label-word or squatted
+    (``value``: who holds the name).
+    """
 
     kind: str
     project: str
@@ -190,6 +204,10 @@ class Knowledge:
     cuda_numbers: tuple[CudaNumber, ...] = ()
     placeholders: tuple[Placeholder, ...] = ()
     marks: tuple[ProjectMark, ...] = ()
+    architectures: tuple[Architectures, ...] = ()
+    cxx_abis: tuple[CxxAbi, ...] = ()
+    jit_floors: tuple[JitFloor, ...] = ()
+    bundled_compilers: tuple[BundledCompiler, ...] = ()
 
     @cached_property
     def _families(self) -> dict[str, Family]:
@@ -281,5 +299,66 @@ class Knowledge:
             if entry.project in (project, "*") and entry.versions.contains(
                 version, prereleases=True
             ):
+                return entry
+        return None
+
+    def squatted(self, project: str) -> ProjectMark | None:
+        """Return the entry that says somebody else holds this name on the default index."""
+        return self.mark("squatted", project)
+
+    @cached_property
+    def labelled_partner(self) -> str | None:
+        """The project whose release local labels name."""
+        return next((mark.project for mark in self.marks if mark.kind == "label-word"), None)
+
+    @cached_property
+    def _architectures(self) -> dict[str, list[Architectures]]:
+        found: dict[str, list[Architectures]] = {}
+        for entry in self.architectures:
+            found.setdefault(entry.project, []).append(entry)
+        return found
+
+    def device_code(
+        self, project: str, version: Version, cuda: CudaVersion | None, machine: str
+    ) -> DeviceCode | None:
+        """Return what a build holds, read without its local label; ``cuda`` None is unknown."""
+        entries = self._architectures.get(project)
+        if entries is None:
+            return None
+        public = Version(version.public)
+        for entry in entries:
+            if (
+                (not entry.cuda or cuda in entry.cuda)
+                and entry.machine in (None, machine)
+                and entry.versions.contains(public, prereleases=True)
+            ):
+                return entry.code
+        return None
+
+    def cxx_abi(self, project: str, version: Version, cuda: CudaVersion | None) -> CxxAbi | None:
+        """Return the C++ ABI of a build; ``cuda`` None is unknown."""
+        public = Version(version.public)
+        for entry in self.cxx_abis:
+            if (
+                entry.project == project
+                and (not entry.cuda or cuda in entry.cuda)
+                and entry.versions.contains(public, prereleases=True)
+            ):
+                return entry
+        return None
+
+    def jit_floor(self, project: str, version: Version) -> JitFloor | None:
+        """Return the oldest toolkit one release compiles with, where some GPUs need a newer one."""
+        public = Version(version.public)
+        for entry in self.jit_floors:
+            if entry.project == project and entry.versions.contains(public, prereleases=True):
+                return entry
+        return None
+
+    def bundled_compiler(self, project: str, version: Version) -> BundledCompiler | None:
+        """Return the compiler that one release carries."""
+        public = Version(version.public)
+        for entry in self.bundled_compilers:
+            if entry.project == project and entry.versions.contains(public, prereleases=True):
                 return entry
         return None

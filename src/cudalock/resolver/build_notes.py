@@ -1,0 +1,110 @@
+"""What should be said of the builds in a set: the GPUs they hold nothing for, and what compiles for them.
+
+Each warning has a stable code. A set with such builds is locked: calls into what does not serve a
+GPU fall back or fail on the machine, which only a person can weigh.
+"""
+
+from collections.abc import Iterator
+
+from cudalock.cuda import CudaVersion, toolkit_targets
+from cudalock.host import Target
+from cudalock.resolver.demands import labelled_release, unserved_libraries
+from cudalock.resolver.resolution import ResolvedPackage, SetWarning
+from cudalock.wheel.device_code import Library, format_images
+from cudalock.wheel.evidence import label_of
+from cudalock.wheel.knowledge import Knowledge
+
+__all__ = ["build_warnings"]
+
+
+def build_warnings(
+    packages: tuple[ResolvedPackage, ...],
+    *,
+    target: Target,
+    knowledge: Knowledge,
+    toolkit: CudaVersion | None,
+) -> Iterator[SetWarning]:
+    """Yield what to say, package by package. ``toolkit`` is the release of the set's toolkit."""
+    for package in packages:
+        if not target.cpu:
+            yield from _unserved(package, target)
+            yield from _compilers(package, target, knowledge, toolkit)
+        yield from _label(package, knowledge)
+        squatted = knowledge.squatted(package.project)
+        if squatted is not None:
+            yield SetWarning(
+                code="squatted",
+                message=f"{package.project} {package.version} comes from `{package.file.index}`: "
+                f"{squatted.value} ({squatted.source})",
+            )
+
+
+def _unserved(package: ResolvedPackage, target: Target) -> Iterator[SetWarning]:
+    code = package.variant.device_code
+    if code is None:
+        return
+    for capability in target.capabilities:
+        without = unserved_libraries(package.variant, capability, target)
+        if not without:
+            continue
+        name = f"{package.project} {package.version}"
+        if code.as_data:
+            words = f"{name} holds {format_images(code.images)} only, none of which runs on {capability.sm}"
+        else:
+            words = f"{name} serves {capability.sm} in part: nothing for it in {_listed(without)}"
+        yield SetWarning(
+            code="gpu-in-part",
+            message=f"{words} ({code.source})",
+            facts=tuple(f"{each.name}: {format_images(each.images)}" for each in without),
+        )
+
+
+def _listed(libraries: tuple[Library, ...]) -> str:
+    return ", ".join(f"{each.name} (holds {format_images(each.images)})" for each in libraries)
+
+
+def _compilers(
+    package: ResolvedPackage, target: Target, knowledge: Knowledge, toolkit: CudaVersion | None
+) -> Iterator[SetWarning]:
+    """Name what compiles on the machine with a compiler that does not know its GPU."""
+    name = f"{package.project} {package.version}"
+    release = toolkit or target.cuda
+    floor = knowledge.jit_floor(package.project, package.version)
+    needing = () if floor is None else sorted(floor.capabilities.intersection(target.capabilities))
+    if floor is not None and needing and release is not None and release < floor.toolkit:
+        yield SetWarning(
+            code="compiler-too-old",
+            message=f"{name} compiles for {needing[0].sm} only with CUDA {floor.toolkit} or newer, "
+            f"and the set's toolkit is {release} ({floor.source}); "
+            f"`--cuda {floor.toolkit}` would allow one that does",
+        )
+    bundled = knowledge.bundled_compiler(package.project, package.version)
+    known = None if bundled is None else toolkit_targets(bundled.cuda)
+    for capability in target.capabilities if bundled is not None and known is not None else ():
+        if bundled is not None and capability.number not in {each.number for each in known or ()}:
+            yield SetWarning(
+                code="compiler-too-old",
+                message=f"{name} compiles with a ptxas of CUDA {bundled.cuda}, which has no "
+                f"{capability.sm}a: {bundled.remedy} ({bundled.source})",
+            )
+
+
+def _label(package: ResolvedPackage, knowledge: Knowledge) -> Iterator[SetWarning]:
+    """Say what of a label was not read, and where it contradicts a pairing, which counts."""
+    label = label_of(package.version.local)
+    name = f"{package.project} {package.version}"
+    if label.unread:
+        yield SetWarning(
+            code="unread-label",
+            message=f"{name}: `{' '.join(label.unread)}` in its label was not understood, and nothing "
+            "was concluded from it",
+            facts=label.unread,
+        )
+    pairing = knowledge.pairing(package.project, package.version)
+    partner, release = labelled_release(package.project, package.version, knowledge)
+    if pairing is not None and pairing.partner == partner and release not in (None, pairing.minor):
+        yield SetWarning(
+            code="evidence-disagrees",
+            message=f"{name}: its label says {partner} {release}, and it was built for {partner} "
+            f"{pairing.minor} ({pairing.source})",
+        )

@@ -1,0 +1,130 @@
+"""Device code: what the libraries of a wheel hold for GPUs, and which of them serve one.
+
+An *image* is one piece of it: machine code for an architecture (a cubin), or PTX that a driver
+compiles. What runs where is known to `cudalock.cuda`. Libraries are judged one by one and never by
+the union over a wheel: `sm_120` code in one of them says nothing of the others.
+"""
+
+from collections.abc import Iterable
+from dataclasses import dataclass
+from typing import Literal
+
+from cudalock.cuda import (
+    Architecture,
+    ComputeCapability,
+    CudaVersion,
+    PtxIsa,
+    cubin_runs,
+    parse_architecture,
+    parse_ptx_isa,
+    ptx_accepts,
+    ptx_compiles,
+)
+from cudalock.errors import UsageError
+
+__all__ = ["DeviceCode", "Image", "Library", "Service", "format_images", "parse_image", "service"]
+
+Service = Literal["native", "ptx", "none", "unknown"]
+
+
+@dataclass(frozen=True, slots=True)
+class Image:
+    """One piece of device code; ``isa`` is the PTX ISA it was written in, None for machine code.
+
+    PTX whose ISA nobody told has None too: whether a driver compiles it is then not known.
+    """
+
+    architecture: Architecture
+    isa: PtxIsa | None = None
+
+    def __str__(self) -> str:
+        return f"{self.architecture}@{self.isa}" if self.isa is not None else str(self.architecture)
+
+
+def _key(image: Image) -> tuple[Architecture, tuple[int, int]]:
+    """Sort by architecture, then by ISA, the unknown one first."""
+    isa = image.isa
+    return image.architecture, (0, 0) if isa is None else (isa.major, isa.minor)
+
+
+def parse_image(text: str) -> Image:
+    """Read ``sm_120a``, ``compute_90@8.7`` or ``compute_90``; raises `UsageError` for anything else."""
+    name, at, isa = text.partition("@")
+    architecture = parse_architecture(name)
+    if at and architecture.kind != "compute":
+        raise UsageError(f"expected a PTX ISA after PTX only, found `{text[:60]}`")
+    return Image(architecture, parse_ptx_isa(isa) if at else None)
+
+
+def format_images(images: Iterable[Image]) -> str:
+    """Format images as a person lists them: ``sm_80, sm_90a and compute_90``; no ISA, each once."""
+    names = list(dict.fromkeys(str(image.architecture) for image in sorted(images, key=_key)))
+    if len(names) < 2:
+        return "".join(names) or "nothing"
+    return f"{', '.join(names[:-1])} and {names[-1]}"
+
+
+def service(
+    images: Iterable[Image],
+    capability: ComputeCapability,
+    *,
+    built_with: CudaVersion | None,
+    driver_cuda: CudaVersion | None,
+) -> Service:
+    """Tell how images serve a device: by machine code, by PTX, not at all, or that it is not known.
+
+    ``built_with`` is the release they were compiled with, ``driver_cuda`` the newest CUDA of the
+    driver; None is unknown, and leaves PTX that the device accepts ``unknown``.
+    """
+    answer: Service = "none"
+    for image in images:
+        if cubin_runs(image.architecture, capability, built_with=built_with):
+            return "native"
+        if not ptx_accepts(image.architecture, capability):
+            continue
+        if driver_cuda is None or image.isa is None:
+            answer = "unknown" if answer == "none" else answer
+        elif ptx_compiles(image.architecture, image.isa, capability, driver_cuda):
+            answer = "ptx"
+    return answer
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Library:
+    """One library with device code; ``name`` is ``*`` for a wheel that is spoken of as a whole."""
+
+    name: str
+    images: tuple[Image, ...]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class DeviceCode:
+    """Every library of a wheel that holds device code, and where that is known from.
+
+    ``as_data`` is set where the wheel only carries it, for others to load when it fits.
+    """
+
+    libraries: tuple[Library, ...]
+    source: str
+    as_data: bool = False
+
+    @property
+    def images(self) -> tuple[Image, ...]:
+        """Every distinct image, ascending: what to list, and nothing to judge by."""
+        every = {image for library in self.libraries for image in library.images}
+        return tuple(sorted(every, key=_key))
+
+    def unserved(
+        self,
+        capability: ComputeCapability,
+        *,
+        built_with: CudaVersion | None,
+        driver_cuda: CudaVersion | None,
+    ) -> tuple[Library, ...]:
+        """Return the libraries of which nothing runs on a device, in the order of the wheel."""
+        return tuple(
+            library
+            for library in self.libraries
+            if service(library.images, capability, built_with=built_with, driver_cuda=driver_cuda)
+            == "none"
+        )
