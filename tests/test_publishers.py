@@ -196,9 +196,9 @@ def test_a_publisher_without_facts_resolves_from_a_page_in_our_own_hand(
         moved = moved_indices(tmp_path / "indices", name, case.host, site.url)
         options = IndexOptions(default_index=default.url, recorded=True, directory=moved)
         _assert_of(_resolve(case, name, options), name, case)
-        pages = [path for path in site.asked if not path.endswith(".whl")]
+        asked = [path for path in site.asked if not path.endswith(".whl")]
     # At most twelve releases of a partner, each for the CUDA releases it is built for.
-    assert len(pages) <= 2 * 12
+    assert len(asked) <= 2 * 12
 
 
 def test_every_definition_has_a_case_and_no_recording_is_left_out() -> None:
