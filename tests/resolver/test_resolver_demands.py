@@ -12,11 +12,11 @@ from cudalock.cuda import (
     parse_driver_version,
 )
 from cudalock.host import Origin, Target
+from cudalock.resolver.bonds import knowledge_demands
 from cudalock.resolver.demands import (
     Demand,
     Violation,
     gpu_violations,
-    knowledge_demands,
     make_pins,
     toolkit_demand,
     variant_violations,

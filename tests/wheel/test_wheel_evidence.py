@@ -68,7 +68,7 @@ def _metadata(*requires: str) -> CoreMetadata:
     )
 
 
-def _seen(name: str, folder: str | None = None) -> list[tuple[str, int, str]]:
+def _seen(name: str, folder: str | None = None) -> list[tuple[str, int | None, str]]:
     observations = observe_file(_file(name, folder), _KNOWLEDGE)
     return [(o.kind, o.major, str(o.cuda)) for o in observations]
 

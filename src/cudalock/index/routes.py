@@ -15,6 +15,7 @@ from packaging.version import Version
 from cudalock.cuda import CudaVersion, parse_cuda_version
 from cudalock.errors import UsageError
 from cudalock.index.address import shown_url
+from cudalock.wheel.listing import DEFAULT_INDEX
 
 __all__ = [
     "ABSENT_STATUSES",
@@ -28,7 +29,6 @@ __all__ = [
     "parse_index_option",
 ]
 
-DEFAULT_INDEX = "default"
 ABSENT_STATUSES = frozenset({404})
 _NAMED_URL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.*)\Z", re.DOTALL)
 _PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
