@@ -29,6 +29,8 @@ from cudalock.wheel.knowledge import (
 
 __all__ = ["KINDS", "make_values"]
 
+# Linux has a machine, Windows one platform tag.
+_MACHINES = ("x86_64", "aarch64", "win_amd64")
 _MINOR = re.compile(r"\d{1,4}\.\d{1,4}\Z", re.ASCII)
 _NO_VERSIONS = frozenset(
     {"family", "train", "toolkit", "toolkit-part", "cuda-number"}
@@ -164,11 +166,11 @@ def _marks(entry: Entry) -> Iterator[ProjectMark]:
 
 
 def _architectures(entry: Entry) -> Iterator[Architectures]:
-    table = entry.table("cuda", "machine", "images", "libraries", "as-data")
+    table = entry.table("cuda", "machine", "untagged", "images", "libraries", "as-data")
     versions, cuda = entry.specifiers(required=False), _releases(entry, table)
     machine = table.get("machine")
-    if machine is not None and not isinstance(machine, str):
-        entry.fault("value.machine", f"expected a text such as `x86_64`, found `{machine!r}`")
+    if machine is not None and machine not in _MACHINES:
+        entry.fault("value.machine", f"expected one of {', '.join(_MACHINES)}, found `{machine!r}`")
     lists = table.get("libraries", {"*": table.get("images")})
     if not isinstance(lists, dict) or ("libraries" in table) is ("images" in table):
         entry.fault("value", "expected either `images` or a table `libraries`")
@@ -177,10 +179,8 @@ def _architectures(entry: Entry) -> Iterator[Architectures]:
         Library(name=str(name), images=_images(entry, f"value.{name}", found))
         for name, found in lists.items()
     )
-    as_data = table.get("as-data", False)
-    if not isinstance(as_data, bool):
-        entry.fault("value.as-data", f"expected true or false, found `{as_data!r}`")
-    code = DeviceCode(libraries=libraries, source=entry.source, as_data=as_data is True)
+    as_data, untagged = (_flag(entry, table, key) for key in ("as-data", "untagged"))
+    code = DeviceCode(libraries=libraries, source=entry.source, as_data=as_data)
     for project in entry.projects():
         yield Architectures(
             project=project,
@@ -188,9 +188,17 @@ def _architectures(entry: Entry) -> Iterator[Architectures]:
             code=code,
             cuda=cuda,
             machine=machine if isinstance(machine, str) else None,
+            untagged=untagged,
             source=entry.source,
             date=entry.date,
         )
+
+
+def _flag(entry: Entry, table: Mapping[str, object], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        entry.fault(f"value.{key}", f"expected true or false, found `{value!r}`")
+    return value is True
 
 
 def _images(entry: Entry, key: str, value: object) -> tuple[Image, ...]:

@@ -17,7 +17,8 @@ __all__ = ["Architectures", "BundledCompiler", "CxxAbi", "JitFloor"]
 class Architectures:
     """The device code of builds ``versions`` of ``project``.
 
-    Narrowed to builds for the ``cuda`` releases and for the ``machine`` that are named, if any are.
+    Narrowed to builds for the ``cuda`` releases and for the ``machine`` that are named, if any are,
+    and with ``untagged`` to the build without a local label.
     """
 
     project: str
@@ -25,6 +26,7 @@ class Architectures:
     code: DeviceCode
     cuda: frozenset[CudaVersion] = frozenset()
     machine: str | None = None
+    untagged: bool = False
     source: str
     date: str = ""
 

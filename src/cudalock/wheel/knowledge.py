@@ -321,7 +321,7 @@ class Knowledge:
     def device_code(
         self, project: str, version: Version, cuda: CudaVersion | None, machine: str
     ) -> DeviceCode | None:
-        """Return what a build holds, read without its local label; ``cuda`` None is unknown."""
+        """Return what a build holds; ``cuda`` None is unknown."""
         entries = self._architectures.get(project)
         if entries is None:
             return None
@@ -330,6 +330,7 @@ class Knowledge:
             if (
                 (not entry.cuda or cuda in entry.cuda)
                 and entry.machine in (None, machine)
+                and not (entry.untagged and version.local)
                 and entry.versions.contains(public, prereleases=True)
             ):
                 return entry.code
