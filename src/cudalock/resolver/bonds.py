@@ -91,7 +91,7 @@ def label_requirement(project: str, version: Version, knowledge: Knowledge) -> R
     partner, release = labelled_release(project, version, knowledge)
     if release is None or not label.torch_or_newer or knowledge.pairing(project, version):
         return None
-    oldest = ".".join(map(str, label.torch or ())) + (label.torch_pre or "")
+    oldest = release if label.torch_pre else ".".join(map(str, label.torch or ()))
     return Requirement(f"{partner}>={oldest}")
 
 
