@@ -12,6 +12,7 @@ from cudalock.cuda import parse_cuda_version
 from cudalock.errors import CudalockError
 from cudalock.index.knowledge_files import load_knowledge, parse_knowledge
 from cudalock.index.locate import DataFileError, find_indices
+from cudalock.wheel import ListedFile, parse_wheel_file
 from cudalock.wheel.device_code import format_images
 from cudalock.wheel.knowledge import Knowledge
 
@@ -207,6 +208,27 @@ def test_a_wrong_entry_about_builds_says_what_was_expected(
 ) -> None:
     text = faults(entry(kind=f'"{kind}"', project='"k"', versions='"==1"', value=value))
     assert fault in text
+
+
+def test_a_build_for_the_cpu_is_one_without_a_label_on_the_default_index() -> None:
+    text = entry(kind='"cpu-build"', project='"t"', versions='"<3"', value='"win_amd64"')
+    text += entry(kind='"cpu-build"', project='"t"', versions='"<2"', value='"aarch64"')
+    knowledge = parse_knowledge(text, where="k.toml")
+
+    def found(name: str, index: str = "default") -> bool:
+        wheel = parse_wheel_file(f"{name}.whl")
+        file = ListedFile(wheel=wheel, url="https://x.test/", index=index, index_url="")
+        return knowledge.cpu_build(file) is not None
+
+    assert found("t-2.0-cp312-cp312-win_amd64")
+    assert found("t-1.0-cp312-cp312-manylinux_2_17_aarch64.manylinux2014_aarch64")
+    assert not found("t-2.0-cp312-cp312-manylinux_2_28_aarch64")
+    assert not found("t-1.0-cp312-cp312-linux_aarch64")
+    assert not found("t-1.0-cp312-cp312-manylinux_2_28_x86_64")
+    assert not found("t-2.0+cu128-cp312-cp312-win_amd64")
+    assert not found("t-2.0-cp312-cp312-win_amd64", index="jetson")
+    assert not found("u-2.0-cp312-cp312-win_amd64")
+    assert "expected one of x86_64" in faults(text.replace("aarch64", "arm"))
 
 
 def test_squatted_says_why_and_a_label_word_takes_no_value() -> None:
