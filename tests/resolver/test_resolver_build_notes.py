@@ -45,6 +45,34 @@ source = "a thread"
 date = "2026-01-01"
 
 [[entry]]
+kind = "family"
+project = "jit"
+value = ["jit", "jit-cubin", "jit-cache"]
+source = "s"
+date = "2026-01-01"
+
+[[entry]]
+kind = "architectures"
+project = "jit-cache"
+value = { images = ["sm_120a"] }
+source = "s"
+date = "2026-01-01"
+
+[[entry]]
+kind = "architectures"
+project = "jit-cubin"
+value = { images = ["sm_100a"], as-data = true }
+source = "s"
+date = "2026-01-01"
+
+[[entry]]
+kind = "jit-floor"
+project = "alone"
+value = { capabilities = ["12.0"], toolkit = "12.9" }
+source = "a thread"
+date = "2026-01-01"
+
+[[entry]]
 kind = "bundled-compiler"
 project = "bundled"
 versions = "<2"
@@ -154,8 +182,12 @@ def test_what_compiles_here_needs_a_toolkit_that_knows_the_gpu(
     assert [code for code, _ in found] == (["compiler-too-old"] if told else [])
     assert not told or (
         "jit 0.6.18 compiles for sm_120 only with CUDA 12.9 or newer" in found[0][1]
-        and "`--cuda 12.9`" in found[0][1]
+        and found[0][1].endswith(
+            "`--cuda 12.9` would allow one that does, and jit-cache may bring its kernels compiled"
+        )
     )
+    [(_, message)] = _said(_package("alone"))
+    assert message.endswith("`--cuda 12.9` would allow one that does")
 
 
 def test_a_toolkit_that_is_not_known_and_another_gpu_need_no_words() -> None:
