@@ -22,7 +22,9 @@ def report_resolution(
     """Say what was locked: the wheels built for CUDA, one a line, then what should be known."""
     terminal.say(format_target(resolution.target))
     known = [p for p in resolution.packages if p.variant.state == "known"]
-    libraries = [p for p in known if any(o.kind == "knowledge" for o in p.variant.evidence)]
+    libraries = [
+        p for p in known if any(o.kind == "knowledge" and o.decides for o in p.variant.evidence)
+    ]
     rows = [_row(package) for package in known if package not in libraries]
     if known:
         terminal.say()

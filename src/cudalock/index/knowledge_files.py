@@ -22,10 +22,13 @@ compiles         none               none
 cuda-project     none               none
 label-word       none               none; ``project`` is what labels mean by ``torch`` and ``pt``
 squatted         none               who holds the name on the default index
-architectures    optional           ``{ cuda, machine, images | libraries, as-data }``: ``images``
-                                    is a list such as ``sm_90a``, ``compute_90@8.7``; ``libraries``
-                                    a table of such lists by the name of a library; ``cuda`` a
-                                    release or a list of them
+architectures    optional           ``{ cuda, machine, untagged, images | libraries, as-data }``:
+                                    ``images`` is a list such as ``sm_90a``, ``compute_90@8.7``;
+                                    ``libraries`` a table of such lists by the name of a library;
+                                    ``cuda`` a release or a list of them; ``machine`` is x86_64 or
+                                    aarch64 (Linux) or win_amd64; ``untagged = true`` means the
+                                    build without a local label only
+cpu-build        required           x86_64, aarch64 (Linux) or win_amd64
 cxx11-abi        required           ``{ new = true, cuda }``
 jit-floor        optional           ``{ capabilities = ["12.0"], toolkit = "12.9" }``
 bundled-compiler required           ``{ cuda = "12.8", remedy }``

@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from cudalock.cuda import CudaVersion, parse_compute_capability, parse_cuda_version
 from cudalock.errors import UsageError
 from cudalock.index.knowledge_entry import Entry
-from cudalock.wheel.build_facts import Architectures, BundledCompiler, CxxAbi, JitFloor
+from cudalock.wheel.build_facts import (
+    Architectures,
+    BundledCompiler,
+    CpuBuild,
+    CxxAbi,
+    JitFloor,
+)
 from cudalock.wheel.device_code import DeviceCode, Image, Library, parse_image
 from cudalock.wheel.knowledge import (
     CudaNumber,
@@ -29,6 +35,8 @@ from cudalock.wheel.knowledge import (
 
 __all__ = ["KINDS", "make_values"]
 
+# Linux has a machine, Windows one platform tag.
+_MACHINES = ("x86_64", "aarch64", "win_amd64")
 _MINOR = re.compile(r"\d{1,4}\.\d{1,4}\Z", re.ASCII)
 _NO_VERSIONS = frozenset(
     {"family", "train", "toolkit", "toolkit-part", "cuda-number"}
@@ -164,11 +172,11 @@ def _marks(entry: Entry) -> Iterator[ProjectMark]:
 
 
 def _architectures(entry: Entry) -> Iterator[Architectures]:
-    table = entry.table("cuda", "machine", "images", "libraries", "as-data")
+    table = entry.table("cuda", "machine", "untagged", "images", "libraries", "as-data")
     versions, cuda = entry.specifiers(required=False), _releases(entry, table)
     machine = table.get("machine")
-    if machine is not None and not isinstance(machine, str):
-        entry.fault("value.machine", f"expected a text such as `x86_64`, found `{machine!r}`")
+    if machine is not None and machine not in _MACHINES:
+        entry.fault("value.machine", f"expected one of {', '.join(_MACHINES)}, found `{machine!r}`")
     lists = table.get("libraries", {"*": table.get("images")})
     if not isinstance(lists, dict) or ("libraries" in table) is ("images" in table):
         entry.fault("value", "expected either `images` or a table `libraries`")
@@ -177,10 +185,8 @@ def _architectures(entry: Entry) -> Iterator[Architectures]:
         Library(name=str(name), images=_images(entry, f"value.{name}", found))
         for name, found in lists.items()
     )
-    as_data = table.get("as-data", False)
-    if not isinstance(as_data, bool):
-        entry.fault("value.as-data", f"expected true or false, found `{as_data!r}`")
-    code = DeviceCode(libraries=libraries, source=entry.source, as_data=as_data is True)
+    as_data, untagged = (_flag(entry, table, key) for key in ("as-data", "untagged"))
+    code = DeviceCode(libraries=libraries, source=entry.source, as_data=as_data)
     for project in entry.projects():
         yield Architectures(
             project=project,
@@ -188,9 +194,17 @@ def _architectures(entry: Entry) -> Iterator[Architectures]:
             code=code,
             cuda=cuda,
             machine=machine if isinstance(machine, str) else None,
+            untagged=untagged,
             source=entry.source,
             date=entry.date,
         )
+
+
+def _flag(entry: Entry, table: Mapping[str, object], key: str) -> bool:
+    value = table.get(key, False)
+    if not isinstance(value, bool):
+        entry.fault(f"value.{key}", f"expected true or false, found `{value!r}`")
+    return value is True
 
 
 def _images(entry: Entry, key: str, value: object) -> tuple[Image, ...]:
@@ -225,6 +239,20 @@ def _release(entry: Entry, table: Mapping[str, object], key: str) -> CudaVersion
     except UsageError as error:
         entry.fault(f"value.{key}", error.message)
         return CudaVersion(major=1, minor=0)
+
+
+def _cpu_builds(entry: Entry) -> Iterator[CpuBuild]:
+    versions, machine = entry.specifiers(), entry.text("a machine")
+    if machine not in _MACHINES:
+        entry.fault("value", f"expected one of {', '.join(_MACHINES)}, found `{machine}`")
+    for project in entry.projects():
+        yield CpuBuild(
+            project=project,
+            versions=versions,
+            machine=machine,
+            source=entry.source,
+            date=entry.date,
+        )
 
 
 def _cxx_abis(entry: Entry) -> Iterator[CxxAbi]:
@@ -300,6 +328,7 @@ KINDS: dict[str, tuple[str, Callable[[Entry], Iterator[object]]]] = {
     "label-word": ("marks", _marks),
     "squatted": ("marks", _marks),
     "architectures": ("architectures", _architectures),
+    "cpu-build": ("cpu_builds", _cpu_builds),
     "cxx11-abi": ("cxx_abis", _cxx_abis),
     "jit-floor": ("jit_floors", _jit_floors),
     "bundled-compiler": ("bundled_compilers", _bundled_compilers),

@@ -16,6 +16,7 @@ from cudalock.cuda import CudaVersion, parse_cuda_version
 from cudalock.errors import UsageError
 from cudalock.index.address import shown_url
 from cudalock.index.templates import fill_partner, names_partner, unknown_placeholder
+from cudalock.wheel.listing import DEFAULT_INDEX
 
 __all__ = [
     "ABSENT_STATUSES",
@@ -29,7 +30,6 @@ __all__ = [
     "parse_index_option",
 ]
 
-DEFAULT_INDEX = "default"
 ABSENT_STATUSES = frozenset({404})
 _NAMED_URL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.*)\Z", re.DOTALL)
 _NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")

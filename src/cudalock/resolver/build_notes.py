@@ -6,13 +6,17 @@ GPU fall back or fail on the machine, which only a person can weigh.
 
 from collections.abc import Iterator
 
+from packaging.version import Version
+
 from cudalock.cuda import CudaVersion, toolkit_targets
 from cudalock.host import Target
-from cudalock.resolver.demands import labelled_release, unserved_libraries
+from cudalock.resolver.bonds import labelled_release
+from cudalock.resolver.demands import make_pins
 from cudalock.resolver.resolution import ResolvedPackage, SetWarning
 from cudalock.wheel.device_code import Library, format_images
 from cudalock.wheel.evidence import label_of
 from cudalock.wheel.knowledge import Knowledge
+from cudalock.wheel.listing import DEFAULT_INDEX
 
 __all__ = ["build_warnings"]
 
@@ -31,10 +35,10 @@ def build_warnings(
             yield from _compilers(package, target, knowledge, toolkit)
         yield from _label(package, knowledge)
         squatted = knowledge.squatted(package.project)
-        if squatted is not None:
+        if squatted is not None and package.file.index == DEFAULT_INDEX:
             yield SetWarning(
                 code="squatted",
-                message=f"{package.project} {package.version} comes from `{package.file.index}`: "
+                message=f"{package.project} {package.version} comes from the default index: "
                 f"{squatted.value} ({squatted.source})",
             )
 
@@ -43,8 +47,9 @@ def _unserved(package: ResolvedPackage, target: Target) -> Iterator[SetWarning]:
     code = package.variant.device_code
     if code is None:
         return
+    driver = make_pins(target).driver_cuda
     for capability in target.capabilities:
-        without = unserved_libraries(package.variant, capability, target)
+        without = code.unserved(capability, built_with=package.variant.cuda, driver_cuda=driver)
         if not without:
             continue
         name = f"{package.project} {package.version}"
@@ -76,7 +81,7 @@ def _compilers(
             code="compiler-too-old",
             message=f"{name} compiles for {needing[0].sm} only with CUDA {floor.toolkit} or newer, "
             f"and the set's toolkit is {release} ({floor.source}); "
-            f"`--cuda {floor.toolkit}` would allow one that does",
+            f"`--cuda {floor.toolkit}` would allow one that does{_compiled(package, knowledge)}",
         )
     bundled = knowledge.bundled_compiler(package.project, package.version)
     known = None if bundled is None else toolkit_targets(bundled.cuda)
@@ -87,6 +92,13 @@ def _compilers(
                 message=f"{name} compiles with a ptxas of CUDA {bundled.cuda}, which has no "
                 f"{capability.sm}a: {bundled.remedy} ({bundled.source})",
             )
+
+
+def _compiled(package: ResolvedPackage, knowledge: Knowledge) -> str:
+    """Name the parts of a project's family that bring its kernels compiled."""
+    compiled = {each.project for each in knowledge.architectures if not each.code.as_data}
+    names = [each for each in knowledge.siblings(package.project) if each in compiled]
+    return f", and {' and '.join(names)} may bring its kernels compiled" if names else ""
 
 
 def _label(package: ResolvedPackage, knowledge: Knowledge) -> Iterator[SetWarning]:
@@ -102,7 +114,10 @@ def _label(package: ResolvedPackage, knowledge: Knowledge) -> Iterator[SetWarnin
         )
     pairing = knowledge.pairing(package.project, package.version)
     partner, release = labelled_release(package.project, package.version, knowledge)
-    if pairing is not None and pairing.partner == partner and release not in (None, pairing.minor):
+    if pairing is None or pairing.partner != partner or release is None:
+        return
+    newer = label.torch_or_newer and Version(pairing.minor) >= Version(release)
+    if release != pairing.minor and not newer:
         yield SetWarning(
             code="evidence-disagrees",
             message=f"{name}: its label says {partner} {release}, and it was built for {partner} "

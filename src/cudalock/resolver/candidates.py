@@ -18,11 +18,13 @@ from cudalock.host import Target
 from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_violations
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.selection import candidate_key
+from cudalock.wheel.device_code import format_images
 from cudalock.wheel.evidence import (
     Variant,
     add_device_code,
     conclude,
     label_of,
+    may_hold_code,
     observe_file,
 )
 from cudalock.wheel.filename import WheelFile, parse_wheel_file
@@ -146,6 +148,7 @@ _REASONS = {
     "rocm": "ROCm",
     "xpu": "XPU",
     "musa": "MUSA",
+    "vulkan": "Vulkan",
     "hash": "of another hash than was asked for",
     "yanked": "yanked",
     "placeholder": "a placeholder",
@@ -245,26 +248,36 @@ def make_candidate(
 
     ``address`` is the URL a requirement asks for it by, as it was written.
     """
-    native = not file.wheel.any_platform
+    native = may_hold_code(file)
     variant = conclude(observe_file(file, knowledge), native=native)
-    variant = add_device_code(variant, file, knowledge, machine=pins.target.machine)
+    variant = add_device_code(variant, file, knowledge, machine=pins.machine)
     return Candidate(
         project=file.wheel.project,
         url=address or file.url,
         file=file,
         variant=variant,
         violations=tuple(variant_violations(file.wheel.project, variant, pins)),
-        last_resort=last_resort(variant, pins.target),
+        last_resort=last_resort(variant, pins),
         direct=address is not None,
     )
 
 
-def last_resort(variant: Variant, target: Target) -> str | None:
-    """Say why a wheel serves a GPU by PTX only, if it does at all."""
-    if variant.cuda is None or target.cpu or variant.device_code is not None:
+def last_resort(variant: Variant, pins: Pins) -> str | None:
+    """Say why a wheel serves a GPU by PTX only of which nothing is known, if it does at all.
+
+    Device code that is known outranks what the toolkit's table says.
+    """
+    target, code = pins.target, variant.device_code
+    if target.cpu or (code is not None and code.as_data):
         return None
     for capability in target.capabilities:
-        if coverage(variant.cuda, capability) == "ptx-only":
+        if code is not None:
+            if code.uncertain(capability, built_with=variant.cuda, driver_cuda=pins.driver_cuda):
+                return (
+                    f"it holds {format_images(code.images)}, and whether a driver compiles PTX of "
+                    f"it for {capability} is not known"
+                )
+        elif variant.cuda is not None and coverage(variant.cuda, capability) == "ptx-only":
             return (
                 f"CUDA {variant.cuda} has no {capability.sm}: only PTX, of which nothing is known, "
                 "could serve it"
@@ -288,9 +301,9 @@ def rejection_kind(
     if knowledge.placeholder(wheel.project, wheel.version) is not None:
         return "placeholder"
     vendor = label_of(wheel.version.local).vendor
-    if vendor in ("rocm", "xpu", "musa"):
+    if vendor in ("rocm", "xpu", "musa", "vulkan"):
         return vendor
-    if vendor == "cpu" and not target.cpu:
+    if not target.cpu and (vendor == "cpu" or knowledge.cpu_build(file) is not None):
         return "cpu"
     # Last, because it is the one reason that a pin sets aside.
     return "yanked" if file.yanked is not False else None

@@ -10,8 +10,6 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal
 
-from packaging.version import Version
-
 from cudalock.cuda import (
     ComputeCapability,
     CudaVersion,
@@ -22,21 +20,16 @@ from cudalock.cuda import (
 )
 from cudalock.host import Target
 from cudalock.resolver.facts import Fact, FactKind
-from cudalock.wheel.device_code import Library, format_images
-from cudalock.wheel.evidence import Variant, label_of
-from cudalock.wheel.knowledge import Knowledge
+from cudalock.wheel.device_code import format_images
+from cudalock.wheel.evidence import Variant
 
 __all__ = [
     "Demand",
     "Pins",
     "Violation",
-    "abi_demands",
     "gpu_violations",
-    "knowledge_demands",
-    "labelled_release",
     "make_pins",
     "toolkit_demand",
-    "unserved_libraries",
     "variant_violations",
 ]
 
@@ -44,8 +37,6 @@ DRIVER = "<driver>"
 RUNTIME = "<cuda-runtime>"
 RELEASE = "<cuda>"
 TOOLKIT = "<cuda-toolkit>"
-# How many minor releases "or newer" reaches: more than a partner has had in ten years.
-_NEWER_MINORS = 64
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -72,6 +63,20 @@ class Pins:
 
     target: Target
     facts: dict[str, Fact]
+
+    @property
+    def machine(self) -> str:
+        """What builds are told apart by: the machine of Linux, or ``win_amd64``."""
+        return self.target.machine if self.target.is_linux else self.target.platform
+
+    @property
+    def driver_cuda(self) -> CudaVersion | None:
+        """The newest CUDA of the driver, or what it runs at least; None is unknown.
+
+        A driver that is not known runs at least what the target may be built for, under ``strict``.
+        """
+        runs, target = self.target.driver_cuda, self.target
+        return target.cuda if runs is None and target.cuda_compat == "strict" else runs
 
 
 def make_pins(target: Target) -> Pins:
@@ -146,7 +151,9 @@ def _unserved(project: str, variant: Variant, pins: Pins) -> list[Violation]:
     for capability in target.capabilities:
         detail = source = ""
         if code is not None and code.libraries:
-            without = unserved_libraries(variant, capability, target)
+            without = code.unserved(
+                capability, built_with=variant.cuda, driver_cuda=pins.driver_cuda
+            )
             if len(without) < len(code.libraries):
                 continue
             detail = f"holds {format_images(code.images)}, nothing for {capability.sm}"
@@ -161,21 +168,6 @@ def _unserved(project: str, variant: Variant, pins: Pins) -> list[Violation]:
             )
             found.append(Violation(package=package, fact=fact, pin=pins.facts[package]))
     return found
-
-
-def unserved_libraries(
-    variant: Variant, capability: ComputeCapability, target: Target
-) -> tuple[Library, ...]:
-    """Return the libraries of a wheel that hold nothing for a GPU; none where that is not known.
-
-    A driver that is not known runs at least what the target may be built for, under ``strict``.
-    """
-    if variant.device_code is None:
-        return ()
-    runs = target.driver_cuda
-    if runs is None and target.cuda_compat == "strict":
-        runs = target.cuda
-    return variant.device_code.unserved(capability, built_with=variant.cuda, driver_cuda=runs)
 
 
 def _absent(cuda: CudaVersion, capability: ComputeCapability) -> bool:
@@ -230,121 +222,6 @@ def gpu_violations(project: str, pins: Pins) -> list[Violation]:
             )
             found.append(Violation(package=package, fact=fact, pin=pins.facts[package]))
     return found
-
-
-def knowledge_demands(project: str, version: Version, knowledge: Knowledge) -> list[Demand]:
-    """Return the demands that follow from a project's name and version alone."""
-    found: list[Demand] = []
-    family = knowledge.family(project)
-    if family is not None:
-        fact = Fact(
-            kind=FactKind.FAMILY,
-            subject=project,
-            object=f"<{family.name}>",
-            detail=f"shares one version with the other parts of {family.name}",
-            source=family.source,
-        )
-        found.append(
-            Demand(package=f"<{family.name}>", values=frozenset({version.public}), fact=fact)
-        )
-    pairing = _pairing_demand(project, version, knowledge)
-    if pairing is not None:
-        found.append(pairing)
-    found.extend(_label_abi(version, project, knowledge))
-    if project in knowledge.partners or project == knowledge.labelled_partner:
-        package = f"<lib{project}>"
-        # A pre-release is before the minor it leads to: no release built for the minor fits it.
-        minor = f"{version.major}.{version.minor}"
-        value = version.public if version.is_prerelease else minor
-        before = f"is {version.public}, which is before {version.base_version}"
-        fact = Fact(
-            kind=FactKind.RELEASE,
-            subject=project,
-            object=package,
-            detail=before if version.is_prerelease else f"is of {project} {minor}",
-            source="its version",
-        )
-        found.append(Demand(package=package, values=frozenset({value}), fact=fact))
-    return found
-
-
-def _pairing_demand(project: str, version: Version, knowledge: Knowledge) -> Demand | None:
-    """Bind an extension to the partner it was built with: by a pairing, else by its label."""
-    pairing = knowledge.pairing(project, version)
-    if pairing is not None:
-        fact = Fact(
-            kind=FactKind.PAIRING,
-            subject=project,
-            object=f"<lib{pairing.partner}>",
-            detail=f"is built for {pairing.partner} {pairing.minor}",
-            source=pairing.source,
-        )
-        return Demand(package=fact.object, values=frozenset({pairing.minor}), fact=fact)
-    partner, release = labelled_release(project, version, knowledge)
-    if release is None:
-        return None
-    label = label_of(version.local)
-    values = {release}
-    if label.torch_or_newer:
-        major, minor = (int(part) for part in release.split("."))
-        values = {f"{major}.{each}" for each in range(minor, minor + _NEWER_MINORS)}
-    fact = Fact(
-        kind=FactKind.PAIRING,
-        subject=project,
-        object=f"<lib{partner}>",
-        detail=f"is built for {partner} {release}" + (" or newer" if len(values) > 1 else ""),
-        source=f"label +{version.local}",
-    )
-    return Demand(package=fact.object, values=frozenset(values), fact=fact)
-
-
-def labelled_release(
-    project: str, version: Version, knowledge: Knowledge
-) -> tuple[str, str | None]:
-    """Return the partner and its minor (``2.9``), or pre-release, that a version's label names.
-
-    None where no label does, where it names a major only, and for the partner itself.
-    """
-    partner = knowledge.labelled_partner or ""
-    label = label_of(version.local)
-    if not partner or project == partner or label.torch is None or len(label.torch) < 2:
-        return partner, None
-    if label.torch_pre is not None:
-        release = ".".join(str(number) for number in label.torch)
-        return partner, Version(f"{release}{label.torch_pre}").public
-    return partner, f"{label.torch[0]}.{label.torch[1]}"
-
-
-def _label_abi(version: Version, project: str, knowledge: Knowledge) -> list[Demand]:
-    """Bind an extension to the C++ ABI that its label names."""
-    partner, new = knowledge.labelled_partner, label_of(version.local).cxx11abi
-    if partner is None or new is None or project == partner:
-        return []
-    return [_abi_demand(project, partner, new=new, source=f"label +{version.local}")]
-
-
-def abi_demands(
-    project: str, version: Version, cuda: CudaVersion | None, knowledge: Knowledge
-) -> list[Demand]:
-    """Say which C++ ABI a build of the partner has, where that is known."""
-    known = None
-    if project == knowledge.labelled_partner:
-        known = knowledge.cxx_abi(project, version, cuda)
-    if known is None:
-        return []
-    return [_abi_demand(project, project, new=known.new, source=known.source)]
-
-
-def _abi_demand(project: str, partner: str, *, new: bool, source: str) -> Demand:
-    package = f"<{partner} C++ ABI>"
-    fact = Fact(
-        kind=FactKind.DEMAND,
-        subject=project,
-        object=package,
-        detail=f"is built with the {'new' if new else 'old'} C++ ABI of libstdc++",
-        source=source,
-    )
-    return Demand(package=package, values=frozenset({"1" if new else "0"}), fact=fact)
 
 
 def toolkit_demand(

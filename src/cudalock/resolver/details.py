@@ -7,18 +7,22 @@ business. An answer is a fact of the wheel and never changes.
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
+from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from cudalock.errors import WheelError
+from cudalock.resolver.bonds import (
+    abi_demands,
+    knowledge_demands,
+    label_requirement,
+    labelled_release,
+)
 from cudalock.resolver.candidates import Candidate, last_resort, rejection_fact
 from cudalock.resolver.demands import (
     Demand,
     Pins,
     Violation,
-    abi_demands,
-    knowledge_demands,
-    labelled_release,
     toolkit_demand,
     variant_violations,
 )
@@ -32,6 +36,7 @@ from cudalock.wheel.evidence import (
     add_device_code,
     conclude,
     marker_holds,
+    may_hold_code,
     observe_file,
     observe_metadata,
     observe_part,
@@ -47,7 +52,8 @@ class Details:
     """What is known of a candidate once its metadata is read.
 
     ``metadata`` is None when none can be had, and then ``rejection`` says so. ``violations`` are
-    what the target contradicts, from the page and the metadata together.
+    what the target contradicts, from the page and the metadata together. ``by_label`` is what its
+    label requires beside its metadata.
     """
 
     metadata: CoreMetadata | None
@@ -56,6 +62,7 @@ class Details:
     demands: tuple[Demand, ...] = ()
     rejection: Fact | None = None
     last_resort: str | None = None
+    by_label: Requirement | None = None
 
     @property
     def usable(self) -> bool:
@@ -107,7 +114,7 @@ class DetailsReader:
             return self._ruled_out(candidate, metadata, "unpaired")
         observations = observe_file(candidate.file, self._knowledge)
         observations += observe_metadata(metadata, self._knowledge, self._environment)
-        native = not candidate.file.wheel.any_platform or self._is_cuda_project(project)
+        native = may_hold_code(candidate.file) or self._is_cuda_project(project)
         variant = self._variant(candidate, observations, native=native)
         violations = variant_violations(project, variant, self._pins)
         demands = list(self.demands_of(project, version))
@@ -127,14 +134,15 @@ class DetailsReader:
             variant=self._variant(candidate, observations, native=native),
             violations=tuple(violations),
             demands=tuple(demands),
-            last_resort=last_resort(variant, self._pins.target),
+            last_resort=last_resort(variant, self._pins),
+            by_label=label_requirement(project, version, self._knowledge),
         )
 
     def _variant(
         self, candidate: Candidate, observations: tuple[Observation, ...], *, native: bool
     ) -> Variant:
         variant = conclude(observations, native=native)
-        machine = self._pins.target.machine
+        machine = self._pins.machine
         return add_device_code(variant, candidate.file, self._knowledge, machine=machine)
 
     def _ruled_out(

@@ -33,9 +33,7 @@ from cudalock.resolver.openings import Openings
 from cudalock.resolver.request import Edge, Request, Requested, exact_pin, make_edge
 from cudalock.resolver.source import Source
 from cudalock.resolver.toolkit import ToolkitReleases
-from cudalock.wheel.evidence import (
-    marker_holds,
-)
+from cudalock.wheel.evidence import marker_holds
 from cudalock.wheel.knowledge import Knowledge
 
 __all__ = ["World"]
@@ -277,6 +275,11 @@ class World:
                         nightly=candidate.file.nightly,
                     )
                 )
+        if extra is None and details.by_label is not None:
+            source, kind = f"label +{candidate.version.local}", FactKind.DEPENDENCY
+            found.extend(
+                self._edges(details.by_label, candidate.project, source, kind=kind, nightly=False)
+            )
         if extra is None:
             found.extend(
                 Edge(node=d.package, fact=d.fact, values=d.values) for d in details.demands

@@ -10,14 +10,15 @@ from packaging.specifiers import SpecifierSet
 from cudalock.cuda import ComputeCapability, CudaVersion
 from cudalock.wheel.device_code import DeviceCode
 
-__all__ = ["Architectures", "BundledCompiler", "CxxAbi", "JitFloor"]
+__all__ = ["Architectures", "BundledCompiler", "CpuBuild", "CxxAbi", "JitFloor"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Architectures:
     """The device code of builds ``versions`` of ``project``.
 
-    Narrowed to builds for the ``cuda`` releases and for the ``machine`` that are named, if any are.
+    Narrowed to builds for the ``cuda`` releases and for the ``machine`` that are named, if any are,
+    and with ``untagged`` to the build without a local label.
     """
 
     project: str
@@ -25,6 +26,21 @@ class Architectures:
     code: DeviceCode
     cuda: frozenset[CudaVersion] = frozenset()
     machine: str | None = None
+    untagged: bool = False
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuBuild:
+    """The build without a label of releases ``versions`` on the default index has no CUDA.
+
+    ``machine`` is that of Linux, or ``win_amd64``.
+    """
+
+    project: str
+    versions: SpecifierSet
+    machine: str
     source: str
     date: str = ""
 

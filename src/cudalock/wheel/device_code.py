@@ -13,6 +13,7 @@ from cudalock.cuda import (
     Architecture,
     ComputeCapability,
     CudaVersion,
+    LocalLabel,
     PtxIsa,
     cubin_runs,
     parse_architecture,
@@ -22,7 +23,16 @@ from cudalock.cuda import (
 )
 from cudalock.errors import UsageError
 
-__all__ = ["DeviceCode", "Image", "Library", "Service", "format_images", "parse_image", "service"]
+__all__ = [
+    "DeviceCode",
+    "Image",
+    "Library",
+    "Service",
+    "format_images",
+    "label_code",
+    "parse_image",
+    "service",
+]
 
 Service = Literal["native", "ptx", "none", "unknown"]
 
@@ -41,10 +51,10 @@ class Image:
         return f"{self.architecture}@{self.isa}" if self.isa is not None else str(self.architecture)
 
 
-def _key(image: Image) -> tuple[Architecture, tuple[int, int]]:
-    """Sort by architecture, then by ISA, the unknown one first."""
-    isa = image.isa
-    return image.architecture, (0, 0) if isa is None else (isa.major, isa.minor)
+def _key(image: Image) -> tuple[bool, Architecture, tuple[int, int]]:
+    """Sort machine code before PTX, then by architecture, then by ISA, the unknown one first."""
+    isa = (0, 0) if image.isa is None else (image.isa.major, image.isa.minor)
+    return image.architecture.kind == "compute", image.architecture, isa
 
 
 def parse_image(text: str) -> Image:
@@ -101,12 +111,14 @@ class Library:
 class DeviceCode:
     """Every library of a wheel that holds device code, and where that is known from.
 
-    ``as_data`` is set where the wheel only carries it, for others to load when it fits.
+    ``as_data`` is set where the wheel only carries it, for others to load when it fits;
+    ``maybe_ptx`` where nobody told whether there is PTX for the same architectures beside it.
     """
 
     libraries: tuple[Library, ...]
     source: str
     as_data: bool = False
+    maybe_ptx: bool = False
 
     @property
     def images(self) -> tuple[Image, ...]:
@@ -125,6 +137,47 @@ class DeviceCode:
         return tuple(
             library
             for library in self.libraries
-            if service(library.images, capability, built_with=built_with, driver_cuda=driver_cuda)
-            == "none"
+            if self._service(library, capability, built_with, driver_cuda) == "none"
         )
+
+    def uncertain(
+        self,
+        capability: ComputeCapability,
+        *,
+        built_with: CudaVersion | None,
+        driver_cuda: CudaVersion | None,
+    ) -> bool:
+        """Whether no library is known to serve a device, and one might by PTX."""
+        served = {
+            self._service(library, capability, built_with, driver_cuda)
+            for library in self.libraries
+        }
+        return "unknown" in served and not served & {"native", "ptx"}
+
+    def _service(
+        self,
+        library: Library,
+        capability: ComputeCapability,
+        built_with: CudaVersion | None,
+        driver_cuda: CudaVersion | None,
+    ) -> Service:
+        images = library.images
+        if self.maybe_ptx:
+            # A build has PTX for nothing else than what it is built for.
+            images += tuple(
+                Image(Architecture(a.number, a.suffix, "compute"))
+                for a in (image.architecture for image in library.images)
+            )
+        return service(images, capability, built_with=built_with, driver_cuda=driver_cuda)
+
+
+def label_code(label: LocalLabel) -> DeviceCode | None:
+    """Return what the architectures in a local label claim of its wheel, if it names any."""
+    if not label.sm:
+        return None
+    images = tuple(Image(architecture) for architecture in label.sm)
+    return DeviceCode(
+        libraries=(Library(name="*", images=images),),
+        source=f"label +{label.text}",
+        maybe_ptx=True,
+    )

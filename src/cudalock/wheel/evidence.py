@@ -22,7 +22,7 @@ from packaging.utils import canonicalize_name
 
 from cudalock.cuda import CudaVersion, LocalLabel, parse_local_label
 from cudalock.errors import WheelError
-from cudalock.wheel.device_code import DeviceCode
+from cudalock.wheel.device_code import DeviceCode, format_images, label_code
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
@@ -35,6 +35,7 @@ __all__ = [
     "conclude",
     "label_of",
     "marker_holds",
+    "may_hold_code",
     "observe_file",
     "observe_metadata",
     "observe_part",
@@ -51,14 +52,20 @@ _WEAK: frozenset[Strength] = frozenset({"path", "name"})
 class Observation:
     """One thing seen: ``major`` (and ``cuda`` when the minor is known too) and where.
 
-    ``text`` is what was seen, ``source`` the place or the publication it rests on.
+    ``text`` is what was seen, ``source`` the place or the publication it rests on. ``major`` is
+    None for what says nothing of the CUDA release: device code, and what could not be read.
     """
 
     kind: Strength
     text: str
     source: str
-    major: int
+    major: int | None = None
     cuda: CudaVersion | None = None
+
+    @property
+    def decides(self) -> bool:
+        """Whether it may decide which CUDA a wheel is built for."""
+        return self.major is not None and self.kind not in _WEAK
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -79,12 +86,12 @@ class Variant:
     @property
     def decisive(self) -> Observation | None:
         """The observation the conclusion rests on."""
-        return next((o for o in self.evidence if o.kind not in _WEAK), None)
+        return next((o for o in self.evidence if o.decides), None)
 
     @property
     def disagreement(self) -> bool:
         """Whether two observations that may decide name different CUDA releases or majors."""
-        strong = [o for o in self.evidence if o.kind not in _WEAK]
+        strong = [o for o in self.evidence if o.decides]
         releases = {o.cuda for o in strong if o.cuda is not None}
         return len({o.major for o in strong}) > 1 or len(releases) > 1
 
@@ -126,6 +133,14 @@ def observe_file(file: ListedFile, knowledge: Knowledge) -> tuple[Observation, .
                 source=wheel.filename,
                 major=label.cuda_major,
                 cuda=label.cuda,
+            )
+        )
+    if label.unread:
+        found.append(
+            Observation(
+                kind="label",
+                text=f"label +{wheel.version.local}, of which `{' '.join(label.unread)}` is unread",
+                source=wheel.filename,
             )
         )
     library = knowledge.runtime_library(wheel.project, wheel.version)
@@ -192,7 +207,7 @@ def observe_metadata(
     # A requirement that names the release outranks one that only names the major; one observation
     # a release is enough to show.
     found.sort(key=lambda o: (o.cuda is None, o.text))
-    first: dict[tuple[int, CudaVersion | None], Observation] = {}
+    first: dict[tuple[int | None, CudaVersion | None], Observation] = {}
     for observation in found:
         first.setdefault((observation.major, observation.cuda), observation)
     return tuple(first.values())
@@ -254,10 +269,16 @@ def observe_part(
     )
 
 
+def may_hold_code(file: ListedFile) -> bool:
+    """Whether a wheel may hold compiled code: by its tags, or by a label that nobody understands."""
+    label = label_of(file.wheel.version.local)
+    return not file.wheel.any_platform or label.unread == (label.text,)
+
+
 def conclude(observations: tuple[Observation, ...], *, native: bool) -> Variant:
     """Conclude a variant; ``native`` says that the wheel holds compiled code or may do so."""
     evidence = tuple(sorted(observations, key=lambda o: _ORDER.index(o.kind)))
-    strong = [o for o in evidence if o.kind not in _WEAK]
+    strong = [o for o in evidence if o.decides]
     if not strong:
         return Variant(state="unknown" if native else "none", evidence=evidence)
     runtime = strong[0].major
@@ -268,9 +289,17 @@ def conclude(observations: tuple[Observation, ...], *, native: bool) -> Variant:
 def add_device_code(
     variant: Variant, file: ListedFile, knowledge: Knowledge, *, machine: str
 ) -> Variant:
-    """Return the variant with what knowledge says its build holds for GPUs, if it says so.
+    """Return the variant with what its build holds for GPUs: by knowledge, else by its label.
 
-    ``machine`` (``x86_64``) is the target's, which the wheel fits.
+    ``machine`` is that of Linux (``x86_64``), which the wheel fits, or ``win_amd64``.
     """
-    code = knowledge.device_code(file.wheel.project, file.wheel.version, variant.cuda, machine)
-    return variant if code is None else replace(variant, device_code=code)
+    version = file.wheel.version
+    code = knowledge.device_code(file.wheel.project, version, variant.cuda, machine)
+    kind: Strength = "knowledge"
+    if code is None:
+        code, kind = label_code(label_of(version.local)), "label"
+    if code is None:
+        return variant
+    seen = Observation(kind=kind, text=f"holds {format_images(code.images)}", source=code.source)
+    evidence = sorted((*variant.evidence, seen), key=lambda o: _ORDER.index(o.kind))
+    return replace(variant, device_code=code, evidence=tuple(evidence))

@@ -9,7 +9,11 @@ from typing import Literal
 from cudalock.wheel.filename import WheelFile
 from cudalock.wheel.metadata import CoreMetadata
 
-__all__ = ["FileRejection", "IndexAnswer", "ListedFile", "ProjectListing"]
+__all__ = ["DEFAULT_INDEX", "FileRejection", "IndexAnswer", "ListedFile", "ProjectListing"]
+
+
+DEFAULT_INDEX = "default"
+"""The name that files and answers of the default index carry."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
