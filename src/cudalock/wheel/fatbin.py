@@ -126,12 +126,15 @@ class FatbinScanner:
             self._scan(self._carry + chunk, last=False)
             self._carry = (self._carry + chunk[-_LOOK:])[-_LOOK:]
 
-    def finish(self) -> DeviceCode:
-        """Tell what was found; containers that did not end are damaged. Nothing may be fed after it."""
-        if not self._stopped:
+    def finish(self, *, whole: bool = True) -> DeviceCode:
+        """Tell what was found in all of a file, or in its beginning. Nothing may be fed after it.
+
+        A container that goes on where a whole file ends is damaged.
+        """
+        if not self._stopped and whole:
             self._scan(self._carry, last=True)
         for container in self._open:
-            self._close(container, "a container that breaks off")
+            self._close(container, "a container that breaks off" if whole else "")
         self._open.clear()
         return DeviceCode(
             containers=self._containers,
