@@ -51,12 +51,14 @@ class HeadTables:
     """Looks for the tables in the growing head of a file; results do not depend on how it grew.
 
     ``symbols`` and ``strings`` are places in the file once ``done``, None where they were not found;
-    ``keep`` is then how much of the head they need. Cost: a byte is looked at a bounded number of times.
+    ``keep`` is then how much of the head they need. ``steps`` counts the looks taken; a byte is looked
+    at a bounded number of times.
     """
 
     symbols: tuple[int, int] | None = None
     strings: tuple[int, int] | None = None
     keep: int = 0
+    steps: int = 0
     _step: _Step = "seek"
     _need: int = _FIRST_LOOK
     _from: int = 0
@@ -74,6 +76,7 @@ class HeadTables:
     def advance(self, head: bytearray, *, last: bool) -> None:
         """Look at the head, which is all of the file if ``last``."""
         while not self.done and (last or len(head) >= self._need):
+            self.steps += 1
             before = (self._step, self._from)
             match self._step:
                 case "seek":

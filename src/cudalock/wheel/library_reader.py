@@ -54,21 +54,24 @@ class LibraryReader:
         return scan.result(member, seen)
 
     def _feed(self, member: ZipMember, scan: "_Scan", blocks: Generator[bytes, None, None]) -> Seen:
-        head_only = self._depth == "needs"
+        # Whether the head may still tell the names, and whether the file is read to its end for them.
+        names_sought, on = True, False
         for block in blocks:
             scan.feed(block)
             # The end of the stream is asked for all the same: there the checksum is compared.
-            if scan.fed == member.size:
+            if scan.fed == member.size or self._depth == "full":
                 continue
             if scan.hopeless:
                 return "part"
-            if head_only and (scan.head_done or scan.fed >= self._limits.head):
-                if scan.needs_known or member.packed > self._moved:
+            if names_sought and (scan.head_done or scan.fed >= self._limits.head):
+                names_sought = False
+                on = not scan.needs_known and member.packed <= self._moved
+                if on:
+                    # The head does not tell the names; the end of a small library does.
+                    self._moved -= member.packed
+                elif self._depth == "needs":
                     return "head"
-                # The head does not tell the names; the end of a small library does.
-                self._moved -= member.packed
-                head_only = False
-            elif self._depth == "presence" and scan.head_done and self._served(scan):
+            if not names_sought and not on and self._served(scan):
                 return "part"
         return "whole"
 

@@ -13,7 +13,7 @@ from cudalock.errors import IndexAccessError, WheelError
 
 __all__ = ["BytesSource", "CountingSource", "FileSource", "RangeSource"]
 
-_PIECE = 256 * 1024
+_PIECE = 64 * 1024
 
 
 class RangeSource(Protocol):
@@ -59,7 +59,7 @@ class BytesSource:
         return self._data[start:end]
 
     def stream(self, start: int, end: int) -> Generator[bytes, None, None]:
-        """Yield slices of at most 256 KiB."""
+        """Yield slices of at most 64 KiB."""
         for at in range(start, end, _PIECE):
             yield self._data[at : min(at + _PIECE, end)]
 
@@ -94,7 +94,7 @@ class FileSource:
             raise self._fault(error) from error
 
     def stream(self, start: int, end: int) -> Generator[bytes, None, None]:
-        """Read on in pieces of at most 256 KiB."""
+        """Read on in pieces of at most 64 KiB."""
         for at in range(start, end, _PIECE):
             yield self.read(at, min(at + _PIECE, end))
 

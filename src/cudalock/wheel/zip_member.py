@@ -27,7 +27,7 @@ MEMBER_LIMIT = 4 * 1024**3
 RATIO_LIMIT = 100
 # Short members of one repeated byte may be packed better than any library.
 _RATIO_FREE = CHUNK
-_PACKED_PIECE = 256 * 1024
+_PACKED_PIECE = 64 * 1024
 # So many bytes are read and dropped rather than a new stream opened behind them.
 _GAP = 256 * 1024
 
@@ -130,22 +130,20 @@ class MemberReader:
         left = member.packed
         # One byte more than declared is asked for, so that one byte too many is seen.
         room = member.size + 1
+        packed = b""
         try:
-            while left and not inflater.eof:
-                packed = cursor.some(min(left, _PACKED_PIECE))
-                left -= len(packed)
-                while packed and room:
-                    piece = inflater.decompress(packed, min(room, CHUNK))
-                    packed = inflater.unconsumed_tail
+            while room and not inflater.eof:
+                if left and not packed:
+                    packed = cursor.some(min(left, _PACKED_PIECE))
+                    left -= len(packed)
+                # Without input it gives what its window still holds.
+                piece = inflater.decompress(packed, min(room, CHUNK))
+                if piece:
                     room -= len(piece)
-                    if piece:
-                        yield piece
-            # What the window still holds once all input was taken.
-            while (
-                room and not inflater.eof and (piece := inflater.decompress(b"", min(room, CHUNK)))
-            ):
-                room -= len(piece)
-                yield piece
+                    yield piece
+                elif not packed:
+                    break
+                packed = inflater.unconsumed_tail
         except zlib.error as error:
             raise self._fault(f"{what} that does not inflate") from error
         if not inflater.eof or inflater.unused_data or left:
