@@ -72,6 +72,7 @@ def make_library(
     image = bytearray(64 + 56 * 4 + padding)
     _align(image)
     hash_at = _put(image, hashes)
+    _align(image)
     symbols_at = _put(image, symbol_table)
     image += between
     home = len(image)
@@ -90,6 +91,7 @@ def make_library(
         # Far enough behind the head that nobody has kept it.
         image += bytes(_PAGE)
         strings_at = _put(image, bytes(table))
+        image += bytes(2 * _PAGE)
         _align(image)
     dynamic_at = len(image)
     entries = [(1, places[name]) for name in needed]

@@ -233,23 +233,20 @@ class ElfReader:
             del self._head[self._tables.keep :]
 
     def _head_facts(self) -> ElfFacts:
-        place = self._tables.strings
-        if not self._frozen or place is None:
+        place, symbols = self._tables.strings, self._tables.symbols
+        if not self._frozen or place is None or symbols is None:
             return self._facts(None, exact=False)
         strings = bytes(self._head[place[0] : place[1]])
         names = [name for name in strings.split(b"\0") if _SONAME.match(name)]
         if len(names) > _SONAMES_LIMIT:
             self._note(f"{len(names)} names of libraries")
             return self._facts(None, exact=False)
-        torch = None
-        if self._tables.symbols is not None:
-            start, end = self._tables.symbols
-            torch, fault = read_symbols(bytes(self._head[start:end]), strings)
-            self._note(fault)
+        torch, fault = read_symbols(bytes(self._head[symbols[0] : symbols[1]]), strings)
+        self._note(fault)
         return self._facts(frozenset(_texts(names)), exact=False, torch=torch)
 
     def _exact_facts(self, table: DynamicTable, strings: bytes) -> ElfFacts:
-        exact = not table.anomalies
+        exact = not self._anomalies
         names: list[bytes] = []
         for offset in table.needed:
             name = string_at(strings, offset)

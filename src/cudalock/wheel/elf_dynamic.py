@@ -127,7 +127,7 @@ def string_at(strings: bytes, offset: int) -> bytes:
 def read_symbols(data: bytes, strings: bytes, *, exact: bool = False) -> tuple[TorchSymbols, str]:
     """Sort the symbols with names of torch into wanted and offered; the text tells what was wrong.
 
-    ``data`` begins with the symbol of zeros. Without ``exact`` it may be longer than the table, and
+    ``data`` has at most 2,000,000 symbols and begins with the symbol of zeros. Without ``exact`` it may be longer than the table, and
     what cannot be a symbol ends it.
     """
     undefined: set[bytes] = set()
@@ -135,10 +135,7 @@ def read_symbols(data: bytes, strings: bytes, *, exact: bool = False) -> tuple[T
     budget = _NAMES_BUDGET
     fault = ""
     whole = data[SYMBOL.size : len(data) // SYMBOL.size * SYMBOL.size]
-    for number, (place, info, other, section, value, _) in enumerate(SYMBOL.iter_unpack(whole)):
-        if number >= SYMBOLS_LIMIT:
-            fault = f"more than {SYMBOLS_LIMIT} symbols"
-            break
+    for place, info, other, section, value, _ in SYMBOL.iter_unpack(whole):
         if not exact and not is_possible_symbol(place, info, other, section, value):
             break
         # Every name of torch begins with one of these; most names of a library do not get further.

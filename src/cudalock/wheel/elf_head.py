@@ -22,18 +22,18 @@ NAME_TABLE_LIMIT = 128 * 1024 * 1024
 _SEEK_LIMIT = 16 * 1024 * 1024
 _KEPT_WITHOUT_TABLES = 256 * 1024
 _FIRST_LOOK = 4096
-_NULL_SYMBOL = re.compile(rb"\0{24,}[^\0]")
+_NULL_SYMBOL = bytes(SYMBOL.size)
+# One byte is looked for at a time: a pattern that repeats would walk a long run of zeros from each of them.
+_NOT_ZERO = re.compile(rb"[^\0]")
 # st_info is binding * 16 + type: local, global, weak, unique; none to file, TLS, ifunc.
 _INFOS = frozenset(16 * bind + kind for bind in (0, 1, 2, 10) for kind in (0, 1, 2, 3, 4, 6, 10))
 # Other linkers put version and hash tables between the symbols and their names.
 _BETWEEN = 64 * 1024
 _BETWEEN_EACH = 16
 _SAMPLES = 16
+_FEW_SAMPLES = 2
 _STRING_START = re.compile(rb"\0(?=[!-~\x80-\xff]{2})")
 _STARTS_LIMIT = 20_000
-# Only the first string is empty. Zeros in the midst are what is left of a search path that an
-# installer shortened; behind the last string comes a version table: a zero, then small numbers.
-_STRINGS_END = re.compile(rb"\0{2,}(?=[^\0!-~])")
 
 _Step: TypeAlias = Literal["seek", "count", "beside", "beyond", "close", "done"]
 
@@ -62,10 +62,10 @@ class HeadTables:
     _step: _Step = "seek"
     _need: int = _FIRST_LOOK
     _from: int = 0
-    # Of the run of symbols that is being looked at: its place, its length, the largest st_name.
+    # Of the run of symbols that is looked at: its place, its length, and names that it begins with.
     _start: int = 0
     _count: int = 0
-    _most: int = 0
+    _names: tuple[int, ...] = ()
     _strings_at: int = 0
 
     @property
@@ -93,20 +93,22 @@ class HeadTables:
                 self._end(len(head))
 
     def _seek(self, head: bytearray) -> None:
-        match = _NULL_SYMBOL.search(head, self._from, _SEEK_LIMIT)
+        zeros = head.find(_NULL_SYMBOL, self._from, _SEEK_LIMIT)
+        match = None if zeros < 0 else _NOT_ZERO.search(head, zeros, _SEEK_LIMIT)
         if match is None:
             if len(head) >= _SEEK_LIMIT:
                 self._end(_KEPT_WITHOUT_TABLES)
                 return
-            self._from = max(self._from, len(head) - 24)
+            # A run of zeros at the end may go on, and only its last ones count.
+            self._from = max(self._from, len(head) - SYMBOL.size)
             self._need = min(2 * len(head), _SEEK_LIMIT)
             return
         # The first symbol after the one of zeros may begin with zeros itself.
-        first = (match.end() - 1) & ~7
-        if first - SYMBOL.size < match.start():
-            self._from = match.end() - 1
+        first = match.start() & ~7
+        if first - SYMBOL.size < zeros:
+            self._from = match.start()
             return
-        self._start, self._count, self._most = first - SYMBOL.size, 1, 0
+        self._start, self._count = first - SYMBOL.size, 1
         self._step, self._from = "count", first
 
     def _count_on(self, head: bytearray) -> None:
@@ -115,66 +117,95 @@ class HeadTables:
             memoryview(head)[self._from : self._from + whole]
         ):
             if not is_possible_symbol(name, info, other, section, value):
-                self._end_of_run()
+                self._end_of_run(head)
                 return
             self._from += SYMBOL.size
             self._count += 1
-            self._most = max(self._most, name)
             if self._count > SYMBOLS_LIMIT:
                 self._end(_KEPT_WITHOUT_TABLES)
                 return
         self._need = max(2 * len(head), self._from + SYMBOL.size)
         # At the end of the file this is the end of the table as well.
         if whole == 0:
-            self._end_of_run()
+            self._end_of_run(head)
 
-    def _end_of_run(self) -> None:
-        # Names are at most a few kilobytes long: larger places are no names.
-        if self._count < 2 or self._most > _BETWEEN + 4096 * self._count:
-            self._step, self._need = "seek", self._from
+    def _end_of_run(self, head: bytearray) -> None:
+        if self._count < 2:
+            self._seek_on()
         else:
-            self._step, self._need = "beside", self._from + self._most + 256
+            self._sample(head, _SAMPLES)
+
+    def _seek_on(self) -> None:
+        """Look for another table: its zeros may begin inside what was taken for the last symbol."""
+        self._from -= SYMBOL.size - 1
+        self._step, self._need = "seek", self._from
+
+    def _sample(self, head: bytearray, count: int) -> None:
+        """Go on with the names of the first symbols: a version table behind the last looks like more."""
+        last = min(self._count, 1 + count)
+        places = (self._start + SYMBOL.size * number for number in range(1, last))
+        self._names = tuple(name for at in places if (name := SYMBOL.unpack_from(head, at)[0]))
+        most = max(self._names, default=0)
+        if not most or most > _BETWEEN + 4096 * self._count:
+            # Names are at most a few kilobytes long: larger places are no names.
+            self._fail(head)
+        else:
+            self._step, self._need = "beside", self._from + most + 256
+
+    def _fail(self, head: bytearray) -> None:
+        """Try again with fewer symbols, for a table that is short; or look for another one."""
+        if len(self._names) > _FEW_SAMPLES:
+            self._sample(head, _FEW_SAMPLES)
+        elif self._count < 4:
+            self._seek_on()
+        else:
+            self._step = "beyond"
+            self._end(self._from)
 
     def _look_beside(self, head: bytearray) -> None:
         end = self._from
-        if _fits(head, end, _sample_names(head, self._start, end)):
+        if _fits(head, end, self._names):
             self._found(end)
         elif head[end : end + 16] == b"X" * 16:
             self._end(end)
         else:
             self._step = "beyond"
-            self._need = self._window + self._most + 256
+            self._need = self._window + max(self._names) + 256
 
     def _look_beyond(self, head: bytearray) -> None:
-        samples = _sample_names(head, self._start, self._from)
-        found = _find_strings(head, self._from, self._window, samples)
-        if found is not None:
-            self._found(found)
-        elif self._count < 4:
-            self._step, self._need = "seek", self._from
+        # Not behind the run: its end may be that of something else.
+        begin = self._start + SYMBOL.size * min(self._count, 1 + len(self._names))
+        found = _find_strings(head, begin, self._window, self._names)
+        if found is None:
+            self._fail(head)
         else:
-            self._end(self._from)
+            self._found(found)
 
     @property
     def _window(self) -> int:
         return self._from + _BETWEEN + _BETWEEN_EACH * self._count
 
     def _found(self, start: int) -> None:
-        self.symbols = (self._start, self._from)
+        self.symbols = (self._start, min(self._from, start))
         self._strings_at = start
-        self._step, self._from, self._need = "close", start + 1, start + self._most + 2
+        self._step, self._from = "close", start + 1
+        self._need = start + max(self._names) + 2
 
     def _close(self, head: bytearray) -> None:
-        match = _STRINGS_END.search(head, self._from)
-        if match is not None:
-            self.strings = (self._strings_at, match.end())
-            self._step, self.keep = "done", match.end()
+        # Only the first string is empty. Zeros in the midst are what is left of a search path that an
+        # installer shortened; behind the last string come small numbers, those of a version table.
+        zeros = head.find(b"\0\0", self._from)
+        match = None if zeros < 0 else _NOT_ZERO.search(head, zeros)
+        if match is not None and 0x21 <= match[0][0] <= 0x7E:
+            self._from = match.start()
+        elif match is not None:
+            self.strings = (self._strings_at, match.start())
+            self._step, self.keep = "done", match.start()
         elif len(head) - self._strings_at > NAME_TABLE_LIMIT:
             self._step = "seek"
             self._end(_KEPT_WITHOUT_TABLES)
         else:
-            # Zeros at the end may go on, and what follows them decides.
-            self._from = max(self._from, len(head.rstrip(b"\0")))
+            self._from = max(self._from, len(head) - 1 if zeros < 0 else zeros)
             self._need = 2 * len(head)
 
     def _end(self, keep: int) -> None:
@@ -189,23 +220,16 @@ class HeadTables:
         self._step, self.keep = "done", keep
 
 
-def _sample_names(head: bytearray, start: int, end: int) -> list[int]:
-    count = (end - start) // SYMBOL.size
-    picked = {*range(1, min(count, _SAMPLES)), *range(max(1, count - _SAMPLES), count)}
-    names = [SYMBOL.unpack_from(head, start + SYMBOL.size * number)[0] for number in sorted(picked)]
-    return [name for name in names if name]
-
-
-def _fits(head: bytearray, start: int, names: list[int]) -> bool:
+def _fits(head: bytearray, start: int, names: tuple[int, ...]) -> bool:
     """Whether a string table at ``start`` has a name wherever one is wanted."""
-    if not names or start + max(names) >= len(head) or head[start] != 0:
+    if start + max(names) >= len(head) or head[start] != 0:
         return False
     # A linker lets a name that ends another one share its bytes, so not all begin after a zero.
     begun = sum(head[start + name - 1] == 0 for name in names)
     return 4 * begun >= 3 * len(names) and all(head[start + name] > 0x20 for name in names)
 
 
-def _find_strings(head: bytearray, end: int, window: int, names: list[int]) -> int | None:
+def _find_strings(head: bytearray, end: int, window: int, names: tuple[int, ...]) -> int | None:
     for number, match in enumerate(_STRING_START.finditer(head, end, window)):
         if number > _STARTS_LIMIT:
             break

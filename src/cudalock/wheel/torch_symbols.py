@@ -20,7 +20,7 @@ _SHIM = (b"torch_", b"aoti_torch_")
 # guards (GV, GR), thunks (Th, Tv, Tc with their offsets), function locals (Z); then qualifiers.
 _CXX = re.compile(
     rb"_Z(?:T[VTISHW]|GV|GR|T[hvc](?:[hv]?n?[0-9]{1,9}_){1,4})?Z?"
-    rb"N[rVK]{0,3}[RO]?(?:3c10|2at|5torch|6caffe2)[^0-9a-z_]?"
+    rb"N[rVK]{0,3}[RO]?(?:3c10|2at|5torch|6caffe2)"
 )
 
 
