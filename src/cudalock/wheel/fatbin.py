@@ -182,7 +182,7 @@ class FatbinScanner:
         if (
             (version, header) != (1, _CONTAINER.size)
             or not body
-            or not _fits(data, at + _CONTAINER.size, min(end, room) - first)
+            or not _fits(data, at + _CONTAINER.size, body, min(end, room) - first)
         ):
             return
         if self._containers >= _CONTAINERS_LIMIT:
@@ -311,11 +311,14 @@ def _range_end(ranges: Sequence[tuple[int, int]], place: int) -> int | None:
     return ranges[at][1] if at >= 0 and place < ranges[at][1] else None
 
 
-def _fits(data: bytes, at: int, room: int) -> bool:
-    """Whether the first entry of a container can be one."""
+def _fits(data: bytes, at: int, body: int, room: int) -> bool:
+    """Whether the first entry of a container can be one, in a body of which ``room`` is there."""
     if len(data) - at < _ENTRY_LEAST:
         # The file ends inside it: a container that breaks off, if its header is true.
         return room > 0
     kind, version, header, payload, *_ = _ENTRY.unpack_from(data, at)
-    sane = _ENTRY_LEAST <= header <= _ENTRY_MOST and header + payload <= room
-    return sane and (kind in _KINDS or version == _ENTRY_VERSION)
+    known = kind in _KINDS, version == _ENTRY_VERSION
+    if not _ENTRY_LEAST <= header <= _ENTRY_MOST or header + payload > body:
+        return False
+    # Of a library that is cut, the entry may go on where nothing is left.
+    return any(known) if header + payload <= room else all(known)
