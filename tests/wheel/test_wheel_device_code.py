@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from cudalock.cuda import Architecture, PtxIsa
 from cudalock.wheel.device_code import (
     architecture_in_name,
-    architecture_in_note,
+    architectures_in_notes,
     parse_cubin_head,
     parse_ptx_head,
 )
@@ -62,7 +62,7 @@ def test_what_is_no_cubin_is_none(data: bytes) -> None:
 def test_any_bytes_are_a_cubin_or_none(data: bytes) -> None:
     assert parse_cubin_head(data) is None
     parse_ptx_head(data)
-    architecture_in_note(data)
+    architectures_in_notes(data)
 
 
 @pytest.mark.parametrize(
@@ -110,8 +110,8 @@ def test_a_name_tells_an_architecture_only_when_it_tells_one(
 
 
 def test_the_note_of_an_assembler_tells_the_suffix_that_the_head_does_not() -> None:
-    assert architecture_in_note(cubin_file(120, note="ptxas -arch sm_120a ")) == Architecture(
-        120, "a"
-    )
-    assert architecture_in_note(b"-arch sm_90 -arch sm_90a") is None
-    assert architecture_in_note(b"") is None
+    data = cubin_file(120, note="ptxas -arch sm_120a ")
+    assert architectures_in_notes(data) == {Architecture(120, "a")}
+    assert len(architectures_in_notes(b"-arch sm_90 -arch sm_90a.")) == 2
+    # It may go on behind the bytes that are here.
+    assert architectures_in_notes(b"-arch sm_120") == frozenset()

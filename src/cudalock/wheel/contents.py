@@ -10,12 +10,13 @@ from collections.abc import Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
-from cudalock.cuda import ComputeCapability, CudaVersion
+from cudalock.cuda import Architecture, ComputeCapability, CudaVersion
 from cudalock.wheel.device_code import (
     CUBIN_HEAD,
     BareCubin,
     Image,
     architecture_in_name,
+    architectures_in_notes,
     parse_cubin_head,
     parse_ptx_head,
 )
@@ -31,6 +32,8 @@ from cudalock.wheel.zip_member import MemberReader
 __all__ = ["LooseCode", "WheelContents", "external_needs", "inspect_wheel"]
 
 _PTX_HEAD = 4096
+# A note of an architecture is shorter.
+_NOTE_LENGTH = 32
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -65,8 +68,7 @@ class WheelContents:
     @property
     def provided(self) -> frozenset[str]:
         """The names by which libraries in this wheel can be found: file names and sonames."""
-        names = {library.path.rpartition("/")[2] for library in self.libraries}
-        return frozenset(names | {lib.soname for lib in self.libraries if lib.soname is not None})
+        return _provided(self.libraries)
 
 
 def inspect_wheel(
@@ -145,7 +147,8 @@ def _read_all(
             if depth == "needs" and not named and unnamed:
                 unnamed -= 1
                 wanted = True
-            codes.append(_read_loose(members, member, read_head=wanted))
+            whole = depth == "full"
+            codes.append(_read_loose(members, member, read_head=wanted, whole=whole))
             continue
         key = (member.crc32, member.size, member.packed)
         first = read.get(key)
@@ -158,7 +161,9 @@ def _read_all(
     return sorted(libraries, key=lambda library: library.path), codes
 
 
-def _read_loose(members: MemberReader, member: ZipMember, *, read_head: bool) -> LooseCode:
+def _read_loose(
+    members: MemberReader, member: ZipMember, *, read_head: bool, whole: bool
+) -> LooseCode:
     """Read a file that is one piece of device code, from its name and, where wanted, its head."""
     is_ptx = loose_kind(member.name) == "ptx"
     named = architecture_in_name(member.name.rpartition("/")[2])
@@ -174,6 +179,10 @@ def _read_loose(members: MemberReader, member: ZipMember, *, read_head: bool) ->
                 anomaly = f"named for {named}, and written for sm_{code.number}"
             elif code.suffix is None:
                 code = BareCubin(number=code.number, suffix=named.suffix)
+        elif isinstance(code, BareCubin) and code.suffix is None and whole:
+            noted = _note(members.chunks(member))
+            if noted is not None and noted.number == code.number:
+                code = BareCubin(number=code.number, suffix=noted.suffix)
     elif named is not None and not is_ptx:
         code = BareCubin(number=named.number, suffix=named.suffix)
     return LooseCode(
@@ -196,9 +205,22 @@ def _head(chunks: Generator[bytes, None, None], count: int) -> bytes:
     return head[:count]
 
 
+def _note(chunks: Generator[bytes, None, None]) -> Architecture | None:
+    """Return the architecture that the notes of a cubin name, None when none or several do."""
+    found: set[Architecture] = set()
+    rest = b""
+    with closing(chunks):
+        for chunk in chunks:
+            data = rest + chunk
+            # One that begins near the end is read whole with the next piece.
+            found |= architectures_in_notes(data)
+            rest = data[-_NOTE_LENGTH:]
+    return found.pop() if len(found) == 1 else None
+
+
 def _with_grafts(libraries: Sequence[Library]) -> Iterator[Library]:
     """Name the libraries that a repair tool copied into this wheel under a name of their own."""
-    present = {library.path.rpartition("/")[2] for library in libraries}
+    present = _provided(libraries)
     for library in libraries:
         grafted = {
             (name, original)
@@ -206,3 +228,8 @@ def _with_grafts(libraries: Sequence[Library]) -> Iterator[Library]:
             if (original := graft_of(name)) is not None
         }
         yield replace(library, grafted=tuple(sorted(grafted)))
+
+
+def _provided(libraries: Sequence[Library]) -> frozenset[str]:
+    names = {library.path.rpartition("/")[2] for library in libraries}
+    return frozenset(names | {lib.soname for lib in libraries if lib.soname is not None})

@@ -19,7 +19,7 @@ __all__ = [
     "Image",
     "ImageKind",
     "architecture_in_name",
-    "architecture_in_note",
+    "architectures_in_notes",
     "parse_cubin_head",
     "parse_ptx_head",
 ]
@@ -38,7 +38,7 @@ ARCHITECTURE_NUMBERS = range(20, 1000)
 # `fmha_sm_100f.cubin`, `Kernel_Sm100f_x.cubin`, `bmmSm100a.cubin`: a capital or a break begins the word,
 # and the number ends at what cannot belong to it.
 _NAME = re.compile(r"(?:Sm|SM|(?<![A-Za-z])sm)[_-]?([2-9][0-9]|1[0-9]{2})([af]?)(?![0-9a-z])")
-_NOTE = re.compile(rb"-arch[ =]sm_([2-9][0-9]|1[0-9]{2})([af]?)(?![0-9a-z])")
+_NOTE = re.compile(rb"-arch[ =]sm_([2-9][0-9]|1[0-9]{2})([af]?)(?=[^0-9a-z])")
 _PTX_VERSION = re.compile(rb"^\s*\.version\s+([0-9]{1,2})\.([0-9]{1,2})\s", re.MULTILINE)
 _PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_([2-9][0-9]|1[0-9]{2})([af]?)[\s,]", re.MULTILINE)
 
@@ -126,13 +126,14 @@ def architecture_in_name(name: str) -> Architecture | None:
     return found.pop() if len(found) == 1 else None
 
 
-def architecture_in_note(data: bytes) -> Architecture | None:
-    """Find the ``-arch`` that an assembler wrote into the note of a cubin; None if there is none."""
-    found = {(match[1], match[2]) for match in _NOTE.finditer(data)}
-    if len(found) != 1:
-        return None
-    number, suffix = found.pop()
-    return Architecture(int(number), _suffix(suffix.decode()))
+def architectures_in_notes(data: bytes) -> frozenset[Architecture]:
+    """Find the ``-arch`` that an assembler wrote into the notes of a cubin.
+
+    What ends with the bytes given may go on behind them and is left out.
+    """
+    return frozenset(
+        Architecture(int(match[1]), _suffix(match[2].decode())) for match in _NOTE.finditer(data)
+    )
 
 
 def _suffix(text: str) -> Literal["", "a", "f"]:
