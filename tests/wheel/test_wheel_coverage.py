@@ -145,6 +145,8 @@ def test_the_toolkit_decides_whether_code_crosses_to_tegra() -> None:
     assert _cover(_library("sm_80 compute_90@9.2"), "8.7").verdict == "covered"
     assert _cover(_library("sm_80 compute_90@9.0"), "8.7").verdict == "none"
     assert _cover(_library("sm_80"), "8.7").verdict == "unknown"
+    told = coverage_of(_library("sm_80"), orin, None, built_with=CudaVersion(13, 0))
+    assert told.verdict == "none"
 
 
 @pytest.mark.parametrize(

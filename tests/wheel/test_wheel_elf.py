@@ -278,6 +278,14 @@ def test_strings_without_an_end_are_given_up(monkeypatch: pytest.MonkeyPatch) ->
     assert _head(data)[0].needed is None
 
 
+def test_the_search_for_strings_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    between = b"".join(b"\0aa" for _ in range(100))
+    data = _library(between=between)
+    assert _head(data)[0].needed == frozenset({*_NEEDED, "libleft.so.1"})
+    monkeypatch.setattr("cudalock.wheel.elf_head._STARTS_LIMIT", 50)
+    assert _head(data)[0].needed is None
+
+
 def test_the_table_may_end_with_the_file() -> None:
     head = bytearray(64) + b"\x01" * 8 + bytes(24)
     head += struct.pack("<IBBHQQ", 1, 0x12, 0, 0, 0, 0) * 5

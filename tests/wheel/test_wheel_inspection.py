@@ -171,6 +171,16 @@ def test_a_head_without_tables_is_given_up_at_its_bound() -> None:
     assert _one(_inspect({"_C.so": library}, "needs")).needed == frozenset({"liba.so"})
 
 
+def test_headers_far_behind_the_bound_of_a_head_are_not_waited_for() -> None:
+    library = bytearray(make_library(needed=["liba.so"], rodata=_noise(600_000)))
+    library[32:40] = (500_000).to_bytes(8, "little")
+    limits = ReadingLimits(head=65_536, moved=0)
+    for depth in ("needs", "presence"):
+        found = _one(_inspect({"_C.so": bytes(library)}, depth, limits=limits))
+        assert found.needed is None
+        assert found.code.containers == 0
+
+
 def test_a_library_does_not_need_itself() -> None:
     library = make_library(needed=["libc.so.6"], soname="libcudart.so.13", rodata=_noise(200_000))
     for name in ("nvidia/cu13/lib/libcudart.so.13", "left.libs/libcudart-3eda8113.so.13"):

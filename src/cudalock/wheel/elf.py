@@ -129,6 +129,7 @@ class ElfReader:
 
     def rewind(self) -> None:
         """Begin at the first byte again, for the tables that are missing."""
+        self._look_at_head(last=True)
         self._at = 0
         self._again = True
         for span in (self._strings, self._symbols):

@@ -31,7 +31,8 @@ _INFOS = frozenset(16 * bind + kind for bind in (0, 1, 2, 10) for kind in (0, 1,
 _BETWEEN = 64 * 1024
 _BETWEEN_EACH = 16
 _SAMPLES = 16
-_FEW_SAMPLES = 2
+# With fewer than these, strings anywhere but beside the symbols would be a guess.
+_FEW_SAMPLES = 4
 _STRING_START = re.compile(rb"\0(?=[!-~\x80-\xff]{2})")
 _STARTS_LIMIT = 20_000
 
@@ -168,6 +169,8 @@ class HeadTables:
             self._found(end)
         elif head[end : end + 16] == b"X" * 16:
             self._end(end)
+        elif len(self._names) < _FEW_SAMPLES:
+            self._fail(head)
         else:
             self._step = "beyond"
             self._need = self._window + max(self._names) + 256

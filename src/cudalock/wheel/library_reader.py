@@ -47,10 +47,11 @@ class LibraryReader:
         if self._depth != "names":
             with closing(_blocks(self._members.chunks(member))) as blocks:
                 seen = self._feed(member, scan, blocks)
-            if seen == "whole" and scan.again():
+            elf = scan.rewound() if seen == "whole" else None
+            if elf is not None:
                 with closing(_blocks(self._members.chunks(member))) as blocks:
-                    while not scan.enough and (block := next(blocks, None)) is not None:
-                        scan.feed_again(block)
+                    while not elf.whole and (block := next(blocks, None)) is not None:
+                        elf.feed(block)
         return scan.result(member, seen)
 
     def _feed(self, member: ZipMember, scan: "_Scan", blocks: Generator[bytes, None, None]) -> Seen:
@@ -59,10 +60,12 @@ class LibraryReader:
         for block in blocks:
             scan.feed(block)
             # The end of the stream is asked for all the same: there the checksum is compared.
-            if scan.fed == member.size or self._depth == "full":
+            if scan.fed == member.size:
                 continue
             if scan.hopeless:
                 return "part"
+            if self._depth == "full":
+                continue
             if names_sought and (scan.head_done or scan.fed >= self._limits.head):
                 names_sought = False
                 on = not scan.needs_known and member.packed <= self._moved
@@ -108,21 +111,12 @@ class _Scan:
         if self._scanner is not None:
             self._scanner.feed(block)
 
-    def feed_again(self, block: bytes) -> None:
-        if self._elf is not None:
-            self._elf.feed(block)
-
-    def again(self) -> bool:
-        """Whether the file must be fed a second time; it is then at its beginning."""
+    def rewound(self) -> ElfReader | None:
+        """Return the reader that needs the file a second time, from its beginning; None if none does."""
         if self._elf is None or not self._elf.missing:
-            return False
+            return None
         self._elf.rewind()
-        return True
-
-    @property
-    def enough(self) -> bool:
-        """Whether the tables of the library were all seen."""
-        return self._elf is None or self._elf.whole
+        return self._elf
 
     @property
     def hopeless(self) -> bool:
