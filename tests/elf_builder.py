@@ -41,6 +41,7 @@ def make_library(
     sections: bool = True,
     machine: int = 62,
     dynamic: bool = True,
+    elf_type: int = 3,
     padding: int = 0,
 ) -> bytes:
     """Return a library.
@@ -136,7 +137,7 @@ def make_library(
     ident = b"\x7fELF\x02\x01\x01".ljust(16, b"\0")
     image[:64] = ident + struct.pack(
         "<HHIQQQIHHHHHH",
-        *(3, machine, 1, 0, 64, sections_at, 0, 64, 56, len(headers)),
+        *(elf_type, machine, 1, 0, 64, sections_at, 0, 64, 56, len(headers)),
         *(64, len(listed) if sections else 0, 0),
     )
     image[64 : 64 + 56 * len(headers)] = b"".join(headers)

@@ -141,8 +141,15 @@ def test_a_library_that_needs_nothing_is_not_one_that_is_unknown() -> None:
     facts = _whole(make_library(soname="libalone.so"))
     assert facts.needed == frozenset()
     assert facts.needed_exact
-    static = _whole(make_library(dynamic=False))
+    static = _whole(make_library(dynamic=False, elf_type=2))
     assert (static.needed, static.needed_exact) == (frozenset(), True)
+
+
+def test_a_shared_library_that_cannot_say_what_it_needs_is_unknown() -> None:
+    facts = _whole(make_library(dynamic=False))
+    assert facts.needed is None
+    assert any("without a dynamic section" in anomaly for anomaly in facts.anomalies)
+    assert _whole(make_library(needed=_NEEDED, elf_type=1)).kind == "foreign"
 
 
 def test_without_section_headers_no_symbol_is_known_to_be_missing() -> None:
@@ -192,6 +199,8 @@ def _value_of(data: bytearray, tag: int) -> int:
         (lambda d: _u(d, "<B", 4, 9), "damaged", None),
         (lambda d: _u(d, "<H", 56, 513), "damaged", "513 program headers"),
         (lambda d: _u(d, "<H", 54, 32), "damaged", "of 32 bytes"),
+        (lambda d: _u(d, "<H", 56, 0), "damaged", "no part of it is mapped"),
+        (lambda d: _u(d, "<Q", 32, 90_000), "damaged", "no part of it is mapped"),
         (lambda d: _u(d, "<Q", 32, 1 << 40), "damaged", "program headers of 56"),
         (lambda d: _u(d, "<Q", 32, len(d) - 60), "cut", "beyond the end"),
         (lambda d: _u(d, "<Q", 64 + 32, 1 << 63), "library", "beyond the file"),

@@ -22,6 +22,7 @@ CUBIN_MACHINE = 190
 _HEADER = struct.Struct("<16sHHIQQQIHHHHHH")
 _PROGRAM_HEADER = struct.Struct("<IIQQQQQQ")
 _SECTION_HEADER = struct.Struct("<IIQQQQIIQQ")
+_EXECUTABLE, _SHARED = 2, 3
 _LOAD, _DYNAMIC = 1, 2
 _WRITABLE = 2
 _DYNAMIC_SYMBOLS = 11
@@ -48,7 +49,7 @@ class LoadSegment:
 class ElfFacts:
     """What a library says of itself.
 
-    ``kind`` is ``foreign`` for a 32-bit or big-endian file, ``damaged`` for one whose headers cannot be
+    ``kind`` is ``foreign`` for a 32-bit or big-endian file or one that nothing loads, ``damaged`` for one whose headers cannot be
     true and ``cut`` for one that ends inside them: nothing else is known of those.
     ``needed`` is None when it could not be told, which is not the same as needing nothing; without
     ``needed_exact`` it is the shared-library names of the string table at the head, among which are
@@ -78,6 +79,7 @@ class ElfReader:
     segments: tuple[LoadSegment, ...] | None = None
     _kind: ElfKind = "cut"
     _machine: int = 0
+    _type: int = 0
     _at: int = 0
     _head: bytearray = field(default_factory=bytearray)
     _tables: HeadTables = field(default_factory=HeadTables)
@@ -142,7 +144,7 @@ class ElfReader:
         if self.segments is None:
             return ElfFacts(kind=self._kind, machine=self._machine, anomalies=self._noted())
         if self._dynamic is None and self._kind == "library" and not self._anomalies:
-            # Statically linked, or an object file: there is no one to ask for other libraries.
+            # Statically linked: there is no one to ask for other libraries.
             return self._facts(frozenset(), exact=True)
         strings = self._strings
         if self._table is None or strings is None or not strings.whole:
@@ -162,6 +164,11 @@ class ElfReader:
             self._headers_read = True
             return
         fields = _HEADER.unpack_from(self._head)
+        self._type = fields[1]
+        if self._type not in (_EXECUTABLE, _SHARED):
+            # An object file or a core dump: nothing loads it.
+            self._stop("foreign", "")
+            return
         self._machine, place, sections_at = fields[2], fields[5], fields[6]
         entry, count, section_entry, sections = fields[9], fields[10], fields[11], fields[12]
         if count > _SEGMENTS_LIMIT or (count and entry != _PROGRAM_HEADER.size) or place > _FAR:
@@ -173,12 +180,16 @@ class ElfReader:
                 self._stop("cut", "program headers beyond the end of the file")
             return
         self._headers_read, self._kind = True, "library"
-        self._read_segments(memoryview(self._head)[place:end])
+        self._read_segments(bytes(self._head[place:end]))
+        if not self.segments:
+            self.segments = self._dynamic = None
+            self._stop("damaged", "no part of it is mapped")
+            return
         end = sections_at + sections * _SECTION_HEADER.size
         if sections and section_entry == _SECTION_HEADER.size and end <= self.size:
             self._sections = Span(sections_at, end)
 
-    def _read_segments(self, table: memoryview) -> None:
+    def _read_segments(self, table: bytes) -> None:
         segments: list[LoadSegment] = []
         for kind, flags, start, address, _, length, _, _ in _PROGRAM_HEADER.iter_unpack(table):
             if kind not in (_LOAD, _DYNAMIC) or not length:
@@ -197,6 +208,8 @@ class ElfReader:
                 self._note("a dynamic section that cannot be read")
             else:
                 self._dynamic = Span(start, start + length)
+        if self._dynamic is None and self._type == _SHARED:
+            self._note("a shared library without a dynamic section")
         self.segments = tuple(segments)
 
     def _stop(self, kind: ElfKind, anomaly: str) -> None:
