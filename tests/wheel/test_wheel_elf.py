@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cudalock.wheel.elf import ElfFacts, ElfReader
-from cudalock.wheel.elf_dynamic import read_symbols
+from cudalock.wheel.elf_dynamic import Span, read_symbols
 from cudalock.wheel.elf_head import HeadTables
 from elf_builder import Symbol, make_library
 
@@ -256,6 +256,21 @@ def test_too_many_needs_and_names_are_anomalies() -> None:
     head, _ = _head(_library(strings=[f"lib{number}.so" for number in range(20_001)]), step=1 << 16)
     assert head.needed is None
     assert any("names of libraries" in anomaly for anomaly in head.anomalies)
+
+
+def test_a_part_whose_beginning_was_missed_is_not_taken() -> None:
+    data = bytes(range(200))
+    span = Span(50, 150)
+    span.take(60, data[60:160])
+    assert (bytes(span.data), span.whole) == (b"", False)
+    span.take(0, data[:60])
+    span.take(70, data[70:200])
+    span.take(0, data[:40])
+    assert (bytes(span.data), span.whole) == (data[50:60], False)
+    span.restart()
+    span.take(0, data)
+    span.restart()
+    assert (bytes(span.data), span.whole) == (data[50:150], True)
 
 
 def test_names_that_overlap_do_not_make_reading_quadratic() -> None:

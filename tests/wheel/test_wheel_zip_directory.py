@@ -8,7 +8,7 @@ import pytest
 from archive_builder import CENTRAL, END, LOCAL, edit, make_zip, make_zip64
 from cudalock.errors import WheelError
 from cudalock.wheel.range_source import BytesSource, CountingSource
-from cudalock.wheel.zip_directory import ZipDirectory, read_directory
+from cudalock.wheel.zip_directory import ZipDirectory, parse_members, read_directory
 from cudalock.wheel.zip_member import CHUNK, MemberReader
 
 _MEMBERS = [("a/left.so", b"left" * 1000), ("b.py", b"x = 1\n"), ("empty", b"")]
@@ -101,6 +101,12 @@ def test_an_archive_that_is_not_sound_is_refused(data: bytes, words: str) -> Non
     with pytest.raises(WheelError, match=words) as caught:
         _read(data)
     assert caught.value.where == "the file"
+
+
+@pytest.mark.parametrize("length", [0, 4, 45])
+def test_an_entry_that_is_cut_is_refused(length: int) -> None:
+    with pytest.raises(WheelError, match="cut or damaged"):
+        parse_members((CENTRAL + bytes(42))[:length], 1, where="the file")
 
 
 _ONE = make_zip([("left.so", b"left" * 1000)])
