@@ -92,8 +92,16 @@ def test_the_head_alone_tells_the_needs_and_the_name(between: bytes) -> None:
     assert facts.soname is None
     assert facts.torch is not None
     assert facts.torch.undefined == {_CXX, "aoti_torch_empty_strided"}
-    assert not facts.torch.exact
+    # Only where the names begin beside the last symbol is none left out.
+    assert facts.torch.exact is (between == b"")
     assert fed < 100_000
+
+
+def test_a_symbol_without_a_name_leaves_the_others_inexact() -> None:
+    symbol = struct.pack("<IBBHQQ", 9, 0x12, 0, 0, 0, 0)
+    for place, exact in ((3, False), (20, True)):
+        torch, _ = read_symbols(bytes(24) + symbol, bytes(place), exact=True)
+        assert (torch.undefined, torch.exact) == (frozenset(), exact)
 
 
 def test_a_name_that_is_only_a_string_is_among_those_of_the_head() -> None:

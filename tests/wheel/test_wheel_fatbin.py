@@ -53,6 +53,12 @@ def test_every_kind_of_image_is_told_with_its_architecture_and_version() -> None
     assert (code.damaged, code.bare_cubins, code.anomalies) == (0, (), ())
 
 
+def test_machine_code_and_ptx_are_listed_in_order() -> None:
+    code = _scan(bytes(64) + _BOTH + _OLD + container(entry("lto", 75)))
+    assert list(map(str, code.architectures)) == ["sm_80", "sm_90", "sm_90a", "sm_120f"]
+    assert list(map(str, code.ptx)) == ["compute_90@7.8", "compute_120@9.0"]
+
+
 def test_containers_that_hold_the_same_are_counted_together() -> None:
     code = _scan(_BOTH * 3 + _OLD + bytes(100))
     assert code.containers == 4

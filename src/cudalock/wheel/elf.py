@@ -255,7 +255,10 @@ class ElfReader:
         if len(names) > _SONAMES_LIMIT:
             self._note(f"{len(names)} names of libraries")
             return self._facts(None, exact=False)
-        torch, fault = read_symbols(bytes(self._head[symbols[0] : symbols[1]]), strings)
+        # The names begin where the symbols end: no symbol is left out between them.
+        torch, fault = read_symbols(
+            bytes(self._head[symbols[0] : symbols[1]]), strings, exact=symbols[1] == place[0]
+        )
         self._note(fault)
         return self._facts(frozenset(_texts(names)), exact=False, torch=torch)
 

@@ -139,7 +139,9 @@ def read_symbols(data: bytes, strings: bytes, *, exact: bool = False) -> tuple[T
         if not exact and not is_possible_symbol(place, info, other, section, value):
             break
         # Every name of torch begins with one of these; most names of a library do not get further.
-        if strings[place : place + 1] not in (b"_", b"t", b"a"):
+        initial = strings[place : place + 1]
+        if initial not in (b"_", b"t", b"a"):
+            exact = exact and bool(initial)
             continue
         bind = info >> 4
         wanted = section == _UNDEFINED and bind == _GLOBAL

@@ -65,6 +65,16 @@ class DeviceCode:
     damaged: int = 0
     anomalies: tuple[str, ...] = ()
 
+    @property
+    def architectures(self) -> tuple[Architecture, ...]:
+        """What there is machine code for in containers, ascending."""
+        return tuple(sorted({i.architecture for i, _ in self.images if i.kind == "cubin"}))
+
+    @property
+    def ptx(self) -> tuple[Image, ...]:
+        """The distinct PTX, ascending; as text ``compute_120@9.0``."""
+        return tuple(image for image, _ in self.images if image.kind == "ptx")
+
 
 @dataclass(slots=True)
 class _Open:
@@ -155,7 +165,8 @@ class FatbinScanner:
             if container < at:
                 container = _next(data, _MAGIC, at, horizon)
             if cubin < at:
-                cubin = _next(data, _ELF, at, horizon)
+                # Inside a container every cubin is a payload, so nothing is looked for there.
+                cubin = _next(data, _ELF, max(at, self._covered - base), horizon)
             at = min(container, cubin)
             if at >= horizon:
                 break
