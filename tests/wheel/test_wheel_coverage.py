@@ -19,8 +19,8 @@ from cudalock.wheel.coverage import (
     loose_coverage,
     trace_compiler,
 )
-from cudalock.wheel.device_code import BareCubin, Image
 from cudalock.wheel.fatbin import DeviceCode
+from cudalock.wheel.images import BareCubin, Image
 from cudalock.wheel.library import Library, LibraryKind, Seen
 from cudalock.wheel.serving import serves
 

@@ -17,9 +17,9 @@ from cudalock.cuda import ComputeCapability, CudaVersion
 from cudalock.errors import CudalockError
 from cudalock.wheel.contents import inspect_wheel
 from cudalock.wheel.coverage import coverage_of, loose_coverage, trace_compiler
-from cudalock.wheel.device_code import architectures_in_notes, parse_cubin_head, parse_ptx_head
 from cudalock.wheel.elf import ElfReader
 from cudalock.wheel.fatbin import FatbinScanner
+from cudalock.wheel.images import architectures_in_notes, parse_cubin_head, parse_ptx_head
 from cudalock.wheel.range_source import BytesSource, CountingSource
 from cudalock.wheel.zip_directory import read_directory
 from cudalock.wheel.zip_member import CHUNK, RATIO_LIMIT, MemberReader

@@ -11,7 +11,7 @@ from contextlib import closing
 from dataclasses import dataclass, replace
 
 from cudalock.cuda import Architecture, ComputeCapability, CudaVersion
-from cudalock.wheel.device_code import (
+from cudalock.wheel.images import (
     CUBIN_HEAD,
     BareCubin,
     Image,

@@ -13,8 +13,8 @@ from typing import Literal, TypeAlias
 
 from cudalock.cuda import ComputeCapability, CudaVersion, PtxIsa, ptx_minimum_cuda
 from cudalock.wheel.contents import LooseCode
-from cudalock.wheel.device_code import Image
 from cudalock.wheel.fatbin import DeviceCode
+from cudalock.wheel.images import Image
 from cudalock.wheel.library import Library
 from cudalock.wheel.serving import Answer, Piece, serves
 

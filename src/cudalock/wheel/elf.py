@@ -149,7 +149,7 @@ class ElfReader:
         strings = self._strings
         if self._table is None or strings is None or not strings.whole:
             return self._head_facts()
-        return self._exact_facts(self._table, bytes(strings.data))
+        return self._exact_facts(self._table, strings.data)
 
     def _read_headers(self) -> None:
         if len(self._head) < min(_HEADER.size, self.size) or len(self._head) < 16:
@@ -250,19 +250,20 @@ class ElfReader:
         place, symbols = self._tables.strings, self._tables.symbols
         if not self._frozen or place is None or symbols is None:
             return self._facts(None, exact=False)
-        strings = bytes(self._head[place[0] : place[1]])
+        head = memoryview(self._head)
+        strings = bytes(head[place[0] : place[1]])
         names = [name for name in strings.split(b"\0") if _SONAME.match(name)]
         if len(names) > _SONAMES_LIMIT:
             self._note(f"{len(names)} names of libraries")
             return self._facts(None, exact=False)
         # The names begin where the symbols end: no symbol is left out between them.
         torch, fault = read_symbols(
-            bytes(self._head[symbols[0] : symbols[1]]), strings, exact=symbols[1] == place[0]
+            head[symbols[0] : symbols[1]], strings, exact=symbols[1] == place[0]
         )
         self._note(fault)
         return self._facts(frozenset(_texts(names)), exact=False, torch=torch)
 
-    def _exact_facts(self, table: DynamicTable, strings: bytes) -> ElfFacts:
+    def _exact_facts(self, table: DynamicTable, strings: bytearray) -> ElfFacts:
         exact = not self._anomalies
         names: list[bytes] = []
         for offset in table.needed:
@@ -280,14 +281,13 @@ class ElfReader:
             torch=self._exact_symbols(strings),
         )
 
-    def _exact_symbols(self, strings: bytes) -> TorchSymbols | None:
+    def _exact_symbols(self, strings: bytearray) -> TorchSymbols | None:
         span = self._symbols
         if span is None:
             return None
-        data = bytes(span.data)
         counted = self._section_of_symbols(span.start)
-        whole = counted is not None and counted <= len(data)
-        torch, fault = read_symbols(data[:counted], strings, exact=whole)
+        whole = counted is not None and counted <= len(span.data)
+        torch, fault = read_symbols(memoryview(span.data)[:counted], strings, exact=whole)
         self._note(fault)
         return torch
 

@@ -118,13 +118,18 @@ def parse_dynamic(data: bytes, segments: Sequence[_Mapped], size: int) -> Dynami
     )
 
 
-def string_at(strings: bytes, offset: int) -> bytes:
+def string_at(strings: bytes | bytearray, offset: int) -> bytes:
     """Return the string at a place of a table, empty when there is none of sane length."""
     end = strings.find(b"\0", offset, offset + _NAME_LIMIT)
-    return strings[offset:end] if end >= 0 else b""
+    return bytes(strings[offset:end]) if end >= 0 else b""
 
 
-def read_symbols(data: bytes, strings: bytes, *, exact: bool = False) -> tuple[TorchSymbols, str]:
+def read_symbols(
+    data: bytes | bytearray | memoryview,
+    strings: bytes | bytearray,
+    *,
+    exact: bool = False,
+) -> tuple[TorchSymbols, str]:
     """Sort the symbols with names of torch into wanted and offered; the text tells what was wrong.
 
     ``data`` has at most 2,000,000 symbols and begins with the symbol of zeros. Without ``exact`` it may be longer than the table, and
@@ -134,7 +139,8 @@ def read_symbols(data: bytes, strings: bytes, *, exact: bool = False) -> tuple[T
     exported: set[bytes] = set()
     budget = _NAMES_BUDGET
     fault = ""
-    whole = data[SYMBOL.size : len(data) // SYMBOL.size * SYMBOL.size]
+    # Tables may have a hundred megabytes, so they are not copied.
+    whole = memoryview(data)[SYMBOL.size : len(data) // SYMBOL.size * SYMBOL.size]
     for place, info, other, section, value, _ in SYMBOL.iter_unpack(whole):
         if not exact and not is_possible_symbol(place, info, other, section, value):
             break

@@ -17,7 +17,7 @@ from operator import itemgetter
 from typing import Literal
 
 from cudalock.cuda import Architecture
-from cudalock.wheel.device_code import (
+from cudalock.wheel.images import (
     ARCHITECTURE_NUMBERS,
     CUBIN_HEAD,
     BareCubin,

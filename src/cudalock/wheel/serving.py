@@ -16,7 +16,7 @@ from cudalock.cuda import (
     ptx_minimum_cuda,
     shipped_tables,
 )
-from cudalock.wheel.device_code import BareCubin, Image
+from cudalock.wheel.images import BareCubin, Image
 
 __all__ = ["Answer", "Piece", "serves"]
 

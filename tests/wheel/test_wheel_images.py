@@ -5,7 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cudalock.cuda import Architecture, PtxIsa
-from cudalock.wheel.device_code import (
+from cudalock.wheel.images import (
     architecture_in_name,
     architectures_in_notes,
     parse_cubin_head,
