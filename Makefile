@@ -17,7 +17,7 @@ unexport PYTHONHOME PYTHONPATH
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-network lint types bench format clean
+.PHONY: help demo test test-network fuzz lint types bench format clean
 
 help: ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -26,10 +26,13 @@ demo: $(INSTALLED) ## Lock a CUDA 13.0 set for a Blackwell machine from recorded
 	$(BIN)/cudalock resolve --project examples/blackwell-sglang --recorded
 
 test: $(INSTALLED) ## Run the tests; they need no network
-	$(BIN)/pytest -n 2 -m "not network"
+	$(BIN)/pytest -n 2 -m "not network and not fuzz"
 
 test-network: $(INSTALLED) ## Run the tests that ask the live default index
 	$(BIN)/pytest -m network
+
+fuzz: $(INSTALLED) ## Give each reader of a wheel's bytes 100,000 mutated inputs; takes minutes
+	$(BIN)/pytest -n 2 -m fuzz
 
 lint: $(INSTALLED) ## Check style and formatting
 	$(BIN)/ruff check

@@ -4,6 +4,7 @@
   marked ``network`` is let through, and `make test` leaves it out.
 - The settings a person has made (uv, pip, conda, cudalock, proxies) do not reach a test, which
   sets its own; a program that a test starts meets a dead proxy when it wants the network.
+- A test marked ``fuzz`` takes minutes and runs only when ``-m`` names it.
 - ``golden`` compares a text with a file under ``tests/golden``; ``--update-golden`` rewrites it.
 """
 
@@ -65,7 +66,11 @@ def pytest_configure(config: pytest.Config) -> None:
     patch.setenv("COLUMNS", "80")
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if "fuzz" not in config.option.markexpr:
+        long = [item for item in items if item.get_closest_marker("fuzz")]
+        config.hook.pytest_deselected(items=long)
+        items[:] = [item for item in items if item not in long]
     for item in items:
         if item.get_closest_marker("network"):
             item.add_marker(pytest.mark.enable_socket)

@@ -1,8 +1,5 @@
 import io
-import struct
-import warnings
 import zipfile
-import zlib
 from collections.abc import Callable, Iterable
 from pathlib import Path
 
@@ -10,6 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+import archive_builder
+from archive_builder import CENTRAL, END, LOCAL, edit
 from builders import make_wheel
 from cudalock.errors import CudalockError, WheelError
 from cudalock.index.zip_tail import read_metadata_member
@@ -24,15 +23,7 @@ def make_zip(
     method: int = zipfile.ZIP_DEFLATED,
     comment: bytes = b"",
 ) -> bytes:
-    target = io.BytesIO()
-    with warnings.catch_warnings():
-        # zipfile says that a name stands twice, and writes it.
-        warnings.simplefilter("ignore", UserWarning)
-        with zipfile.ZipFile(target, "w", method) as archive:
-            for name, content in members:
-                archive.writestr(zipfile.ZipInfo(name), content, method)
-            archive.comment = comment
-    return target.getvalue()
+    return archive_builder.make_zip(members, method=method, comment=comment)
 
 
 def read(data: bytes, *, tail: int = 65536) -> bytes:
@@ -58,21 +49,6 @@ def refused(data: bytes, words: str, *, tail: int = 65536) -> None:
     with pytest.raises(WheelError, match=words) as caught:
         read(data, tail=tail)
     assert caught.value.where == "the file"
-
-
-def edit(
-    data: bytes, signature: bytes, offset: int, form: str, value: int, *, which: int = 0
-) -> bytes:
-    """Write a number at an offset from the n-th record with a signature."""
-    at = -1
-    for _ in range(which + 1):
-        at = data.index(signature, at + 1)
-    changed = bytearray(data)
-    struct.pack_into(form, changed, at + offset, value)
-    return bytes(changed)
-
-
-CENTRAL, LOCAL, END = b"PK\x01\x02", b"PK\x03\x04", b"PK\x05\x06"
 
 
 @pytest.mark.parametrize("method", [zipfile.ZIP_STORED, zipfile.ZIP_DEFLATED])
@@ -117,29 +93,7 @@ def test_a_directory_and_metadata_far_from_each_other_need_two_requests() -> Non
 
 
 def zip64() -> bytes:
-    """Return an archive whose every number is in its zip64 form."""
-    name = NAME.encode()
-    packed = zlib.compressobj(wbits=-15)
-    content = packed.compress(METADATA) + packed.flush()
-    crc = zlib.crc32(METADATA)
-    sizes = struct.pack("<QQ", len(METADATA), len(content))
-    local = struct.pack(
-        "<4sHHHHHIIIHH", LOCAL, 45, 0, 8, 0, 0, crc, 0xFFFFFFFF, 0xFFFFFFFF, len(name), 20
-    )
-    local += name + struct.pack("<HH", 1, 16) + sizes + content
-    extra = struct.pack("<HHI", 0x7777, 4, 0) + struct.pack("<HH", 1, 24) + sizes + bytes(8)
-    central = struct.pack(
-        "<4sHHHHHHIIIHHHHHII",
-        *(CENTRAL, 45, 45, 0, 8, 0, 0, crc, 0xFFFFFFFF, 0xFFFFFFFF, len(name), len(extra)),
-        *(0, 0, 0, 0, 0xFFFFFFFF),
-    )
-    central += name + extra
-    end64 = struct.pack(
-        "<4sQHHIIQQQQ", b"PK\x06\x06", 44, 45, 45, 0, 0, 1, 1, len(central), len(local)
-    )
-    locator = struct.pack("<4sIQI", b"PK\x06\x07", 0, len(local) + len(central), 1)
-    end = struct.pack("<4sHHHHIIH", END, 0, 0, 0xFFFF, 0xFFFF, 0xFFFFFFFF, 0xFFFFFFFF, 0)
-    return local + central + end64 + locator + end
+    return archive_builder.make_zip64(NAME, METADATA)
 
 
 def test_zip64_is_read() -> None:

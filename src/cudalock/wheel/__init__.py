@@ -1,8 +1,8 @@
 """What a wheel says: its file name, its metadata, and what those are evidence of.
 
 Specifications: binary distribution format (file names, tags), core metadata, version specifiers,
-dependency specifiers. Reading a wheel's bytes beyond METADATA is left to the modules that come
-with the wheel reader; which index a file comes from is `index/`'s business.
+dependency specifiers. Reading a wheel's bytes beyond METADATA begins in `contents.py`, which is
+imported by those who need it; which index a file comes from is `index/`'s business.
 """
 
 from cudalock.wheel.filename import WheelFile, parse_wheel_file
