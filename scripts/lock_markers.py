@@ -47,6 +47,10 @@ def _read(node: object) -> _Terms:
     if isinstance(node, tuple):
         left, operator, right = node
         name, op, value = str(left.value), str(operator.value), str(right.value)
+        if op in ("in", "not in"):
+            # `'tegra' in platform_release` says for which machine the locked project took this
+            # index, not what the package requires there.
+            return _TRUE
         if type(left).__name__ == "Value":
             name, op, value = value, _SWAPPED[op], name
         return frozenset({frozenset({(name, op, value)})})

@@ -12,12 +12,13 @@ give the same bytes.
 
 import argparse
 import json
+import re
 from collections.abc import Iterable
-from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from scripts.default_index import DefaultIndex, find_default_index
+from scripts.publishers import PUBLISHERS, Folder, read_facts
 from scripts.stand_ins import Fact, Record, StandIns
 
 from cudalock.index.definitions import Definition, load_definitions
@@ -25,154 +26,9 @@ from cudalock.index.knowledge_files import load_knowledge
 
 ROOT = Path(__file__).resolve().parent.parent
 
-# What the repository behind flashinfer.ai/whl holds: one folder of pages a CUDA release. The
-# folders of 2024 and 2025 (cu118 .. cu126) have pages only below torchX.Y/, for older projects.
-_SMS = "sm80 sm89 sm90a sm100a sm103a"
-_FLASHINFER = {
-    "": "flashinfer-cubin flashinfer-python",
-    "cu118": "",
-    "cu121": "",
-    "cu124": "",
-    "cu126": "",
-    "cu128": "jit",
-    "cu129": f"jit {_SMS} sm120f",
-    "cu130": f"jit {_SMS} sm110a sm120f sm121a",
-    "cu134": f"jit {_SMS} sm107a sm110a sm120f sm121a",
-    "nightly": "flashinfer-cubin flashinfer-python",
-    "nightly/cu126": "",
-    "nightly/cu128": "jit",
-    "nightly/cu129": f"jit {_SMS} sm120f",
-    "nightly/cu130": f"jit {_SMS} sm110a sm120f sm121a",
-    "nightly/cu134": f"jit {_SMS} sm107a sm110a sm120f sm121a",
-}
 # The day a repository was read at the commit the facts name, where the whole page is known.
 _READ_ON = {"sgl-project/whl": "2026-07-01"}
-
-
-@dataclass(frozen=True, kw_only=True)
-class Folder:
-    """One folder of a publisher: its address, and the facts file that records it, if any.
-
-    ``projects`` is every project it has a page for, None where that is not known.
-    """
-
-    url: str
-    name: str | None
-    facts: str | None = None
-    nightly: bool = False
-    projects: tuple[str, ...] | None = None
-
-
-def _pytorch(facts: Path) -> tuple[list[Folder], list[Record]]:
-    base = "https://download.pytorch.org/whl"
-    root = _read(facts / "pytorch-root.json")
-    # The root pages list the wheels of every folder, so they list the folders.
-    names = {path.split("/")[2] for path in _paths(root) if path.count("/") == 3}
-    names |= {path.stem.removeprefix("pytorch-") for path in facts.glob("pytorch-cu*.json")}
-    nightly = {p.stem.removeprefix("pytorch-nightly-") for p in facts.glob("pytorch-nightly-*")}
-    recorded = {"cu126", "cu128", "cu129", "cu130"}
-    folders = [
-        Folder(
-            url=f"{base}/{name}",
-            name=name,
-            facts=f"pytorch-{name}.json" if name in recorded else None,
-        )
-        for name in sorted(names)
-    ]
-    folders += [
-        Folder(
-            url=f"{base}/nightly/{name}",
-            name=name,
-            facts=f"pytorch-nightly-{name}.json" if name in ("cu130", "cu134") else None,
-            nightly=True,
-        )
-        for name in sorted(nightly)
-    ]
-    source = "saved copies of the root pages, nvidia-cosmos/cosmos-dependencies at e289b1be"
-    parents: list[Record] = [
-        {"url": base, "complete": True, "source": f"{source}; lock files since"},
-        {"url": f"{base}/nightly", "complete": False, "source": "lock files"},
-    ]
-    return folders, parents
-
-
-def _sglang(facts: Path) -> tuple[list[Folder], list[Record]]:
-    base = "https://docs.sglang.ai/whl"
-    folders = []
-    for path in sorted(facts.glob("sglang-*.json")):
-        name = path.stem.removeprefix("sglang-").replace("-", "/")
-        projects = tuple(sorted(_read(path)["projects"]))
-        nightly = name.startswith(("nightly", "pr"))
-        folders.append(
-            Folder(
-                url=f"{base}/{name}",
-                name=name.rpartition("/")[2],
-                facts=path.name,
-                nightly=nightly,
-                projects=projects,
-            )
-        )
-    parents: list[Record] = [
-        {"url": base, "complete": True, "source": "sgl-project/whl at 2504c0a (2026-07-01)"}
-    ]
-    return folders, parents
-
-
-def _flashinfer(facts: Path) -> tuple[list[Folder], list[Record]]:
-    base = "https://flashinfer.ai/whl"
-    folders = []
-    for name, short in _FLASHINFER.items():
-        file = f"flashinfer-{name.replace('/', '-') or 'root'}.json"
-        cuda = name.rpartition("/")[2]
-        folders.append(
-            Folder(
-                url=f"{base}/{name}".rstrip("/"),
-                name=cuda if cuda.startswith("cu") else None,
-                facts=file if (facts / file).exists() else None,
-                nightly=name.startswith("nightly"),
-                projects=tuple(sorted(_flashinfer_name(word) for word in short.split())),
-            )
-        )
-    source = "pages of flashinfer-ai/whl at 0bdc76f9 and before"
-    parents: list[Record] = [
-        {"url": base, "complete": True, "source": source},
-        {"url": f"{base}/nightly", "complete": True, "source": source},
-    ]
-    return folders, parents
-
-
-def _flashinfer_name(word: str) -> str:
-    if word.startswith("flashinfer"):
-        return word
-    return "flashinfer-jit-cache" if word == "jit" else f"flashinfer-jit-cache-{word}"
-
-
-def _vllm(facts: Path) -> tuple[list[Folder], list[Record]]:
-    folders = [
-        Folder(
-            url=f"https://wheels.vllm.ai/{version}/{cuda}",
-            name=cuda,
-            facts=path.name,
-            projects=("vllm",),
-        )
-        for path in sorted(facts.glob("vllm-*.json"))
-        for _, version, cuda in [path.stem.split("-")]
-    ]
-    return folders, []
-
-
-_PUBLISHERS = {"flashinfer": _flashinfer, "pytorch": _pytorch, "sglang": _sglang, "vllm": _vllm}
-
-
-def _read(path: Path) -> dict[str, dict[str, dict[str, list[Fact]]]]:
-    loaded: dict[str, dict[str, dict[str, list[Fact]]]] = json.loads(path.read_bytes())
-    return loaded
-
-
-def _paths(index: dict[str, dict[str, dict[str, list[Fact]]]]) -> Iterable[str]:
-    for page in index["projects"].values():
-        for file in page["files"]:
-            yield urlsplit(str(file["url"])).path
+_LOCK = re.compile(r": (\S+ \S+) @ ([0-9a-f]{40})\Z")
 
 
 def _sources(collected: Iterable[dict[str, str | None]], project: str) -> tuple[list[str], bool]:
@@ -189,6 +45,19 @@ def _sources(collected: Iterable[dict[str, str | None]], project: str) -> tuple[
         complete = complete or (day is not None and path.endswith(f"/{project}/index.html"))
         found.append(f"{repository} {path} at {commit[:12]}" + (f" ({day})" if day else ""))
     return sorted(set(found)), complete
+
+
+def _own_sources(facts: Iterable[Fact]) -> list[str]:
+    """Return the lock files that the facts themselves name."""
+    found = (_LOCK.search(str(fact.get("requires_dist_from") or "")) for fact in facts)
+    return sorted({f"{match[1]} at {match[2][:12]}" for match in found if match is not None})
+
+
+def _wanted(definition: Definition, folder: Folder) -> frozenset[str]:
+    """Return the projects to record: those the index is the source of there, and serves beside."""
+    if folder.nightly:
+        return definition.projects | definition.nightly_projects
+    return definition.projects | definition.serves
 
 
 def _record_page(
@@ -251,30 +120,33 @@ def record_publisher(
     definition: Definition, facts: Path, target: Path, stand_ins: StandIns
 ) -> None:
     """Write the recording of one publisher: `publisher.json` and a file a recorded folder."""
-    folders, parents = _PUBLISHERS[definition.name](facts)
-    named = definition.projects | definition.nightly_projects
+    folders, parents = PUBLISHERS[definition.name](facts)
     target.mkdir(parents=True, exist_ok=True)
     listed: list[Record] = []
     for folder in folders:
-        wanted = named if folder.nightly else definition.projects
+        wanted = _wanted(definition, folder)
         entry: Record = {"url": folder.url, "folder": folder.name, "nightly": folder.nightly}
         if folder.projects is not None:
-            entry["projects"] = sorted(wanted.intersection(folder.projects))
+            entry["projects"] = sorted(folder.projects)
         if folder.facts is not None:
-            index = _read(facts / folder.facts)
+            index = read_facts(facts / folder.facts)
             metadata: list[Record] = []
             pages: list[Record] = []
             for project in sorted(wanted.intersection(index["projects"])):
                 sources, complete = _sources(index["collected_from"], project)  # type: ignore[arg-type] # the one list in the file
-                files = _record_page(
-                    project, index["projects"][project]["files"], stand_ins, metadata
-                )
+                listed_files = index["projects"][project]["files"]
+                kept = [fact for fact in listed_files if folder.keeps(fact)]
+                complete = complete and len(kept) == len(listed_files)
+                if folder.prefix:
+                    sources = _own_sources(kept) or sources
+                files = _record_page(project, kept, stand_ins, metadata)
                 if files:
                     page: Record = {"project": project, "complete": complete, "sources": sources}
                     pages.append({**page, "files": files})
             if pages:
-                name = urlsplit(folder.url).path.strip("/").removeprefix("whl/")
-                entry["file"] = f"{name.replace('/', '-') if name != 'whl' else 'root'}.json"
+                path = urlsplit(folder.url).path.strip("/").removeprefix("whl/")
+                name = "root" if path in ("", "whl") else re.sub(r"[^A-Za-z0-9._]+", "-", path)
+                entry["file"] = f"{name}.json"
                 document: Record = {"schema": 1, "url": folder.url}
                 document |= {"metadata": metadata, "pages": pages}
                 (target / str(entry["file"])).write_text(_format(document), encoding="utf-8")
@@ -294,6 +166,9 @@ def main() -> None:
     index = DefaultIndex(options.default_index or find_default_index(), options.cache)
     stand_ins = StandIns(knowledge=load_knowledge(ROOT / "indices" / "knowledge"), index=index)
     for definition in load_definitions(ROOT / "indices"):
+        if definition.name not in PUBLISHERS:
+            print(f"{definition.name}: no facts")
+            continue
         target = options.output / definition.name
         for old in target.glob("*.json"):
             old.unlink()

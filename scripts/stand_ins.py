@@ -22,7 +22,7 @@ from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.metadata import parse_core_metadata
 
-__all__ = ["StandIns", "family_of"]
+__all__ = ["StandIns", "family_of", "python_of"]
 
 _LABEL = re.compile(r"(?:^|\.)cu(\d{2})(\d{1,2})(?:\.|$)")
 _EXTRA = re.compile(r"cu(?:da)?(\d{2})\Z")
@@ -59,7 +59,7 @@ def family_of(wheel: WheelFile) -> str:
     return "any" if platforms == {"any"} else "other"
 
 
-def _python_of(wheel: WheelFile) -> int:
+def python_of(wheel: WheelFile) -> int:
     """Return the minor of the Python the wheel is read for: its own, 12 for any Python."""
     minors = [int(m[1]) for tag in wheel.tags if (m := _PYTHON.match(tag.interpreter))]
     own = max(minors, default=12)
@@ -97,7 +97,7 @@ class StandIns:
         self._locks = {}
         for fact in facts:
             wheel = parse_wheel_file(str(fact["filename"]))
-            if family_of(wheel) in _FAMILIES and _python_of(wheel) >= 10:
+            if family_of(wheel) in _FAMILIES and python_of(wheel) >= 10:
                 self._asked.add((project, wheel.version.public))
         found: dict[tuple[Version, str], _Lock] = {}
         for fact in facts:
@@ -151,7 +151,7 @@ class StandIns:
             of_family = [item for item in listed if family_of(item[0]) == wanted]
             if of_family:
                 other, file = min(
-                    of_family, key=lambda item: (_python_of(item[0]) != 12, item[0].filename)
+                    of_family, key=lambda item: (python_of(item[0]) != 12, item[0].filename)
                 )
                 break
         else:
@@ -177,7 +177,7 @@ class StandIns:
         """Whether the NVIDIA parts a METADATA names are not those of the wheel's label."""
         match = _LABEL.search(wheel.version.local or "")
         family = family_of(wheel)
-        environment = _environment(family, _python_of(wheel))
+        environment = _environment(family, python_of(wheel))
         named = applies = False
         for requirement in requirements:
             marker = requirement.marker
@@ -213,7 +213,7 @@ class StandIns:
 
     def _from_lock(self, wheel: WheelFile) -> Record | None:
         locks = self._locks.get((wheel.project, wheel.version), [])
-        environment = _environment(family_of(wheel), _python_of(wheel))
+        environment = _environment(family_of(wheel), python_of(wheel))
         usable = []
         for lock in locks:
             if family_of(wheel) in lock.families:

@@ -17,7 +17,7 @@ from typing import Self
 from cudalock.cuda import CudaVersion, known_majors, newest_minor
 from cudalock.errors import IndexAccessError, ResolutionStoppedError, UsageError, WheelError
 from cudalock.explain.remedies import Remedy, find_remedies
-from cudalock.host import Target, supported_tags
+from cudalock.host import Target, marker_environment, supported_tags
 from cudalock.index.client import Client, open_client
 from cudalock.index.definitions import Definition, load_definitions
 from cudalock.index.find_links import local_path
@@ -29,6 +29,7 @@ from cudalock.index.routing import Router
 from cudalock.index.source import IndexSource
 from cudalock.lock.build import build_lock, hashes_needed
 from cudalock.lock.model import Lock
+from cudalock.resolver.admitted import admitted_by_request
 from cudalock.resolver.conflict import Conflict, NoSolutionError
 from cudalock.resolver.crawl import Crawl
 from cudalock.resolver.notes import describe
@@ -159,8 +160,12 @@ class Session:
         shown = [known.minor if known is not None else None, newest_known_minor(major, folders)]
         return max((minor for minor in shown if minor is not None), default=None)
 
-    def source(self, target: Target) -> IndexSource:
-        """Return the source for a target; every page is read once for all targets."""
+    def source(self, target: Target, request: Request | None = None) -> IndexSource:
+        """Return the source for a target; every page is read once for all targets.
+
+        What a ``request`` admits narrows down what is asked of publishers that keep a folder a
+        release of another project.
+        """
         options = self.options
         router = Router(
             definitions=self.definitions,
@@ -174,10 +179,14 @@ class Session:
             cuda=target.cuda,
             compat=target.cuda_compat,
             newest_minor=self._newest_minor(target),
+            tegra=target.tegra,
         )
+        admitted = {}
+        if request is not None:
+            admitted = admitted_by_request(request, marker_environment(target))
         fit = TagFilter(supported_tags(target))
         if self._source is not None:
-            return self._source.rerouted(router, fit)
+            return self._source.rerouted(router, fit, admitted)
         self._source = IndexSource(
             router=router,
             client=self.client,
@@ -185,6 +194,7 @@ class Session:
             recordings=self._recordings,
             find_links=options.find_links,
             fit=fit,
+            admitted=admitted,
         )
         return self._source
 
@@ -196,7 +206,7 @@ class Session:
         """
         if target.cuda_any:
             return self._resolve_any(request, target)
-        source = self.source(target)
+        source = self.source(target, request)
         resolution = self._solve(request, target, source)
         notes = [SetWarning(code="index", message=note) for note in source.origin_notes]
         known = {warning.message for warning in resolution.warnings}
@@ -250,7 +260,7 @@ class Session:
                 words = ", ".join(str(e.requirement) for e in changed.requirements[:3])
                 self._progress("remedy", words, 0)
             try:
-                return self._solve(changed, other, self.source(other))
+                return self._solve(changed, other, self.source(other, changed))
             except (NoSolutionError, ResolutionStoppedError, IndexAccessError, WheelError):
                 return None
 

@@ -94,7 +94,7 @@ def test_every_fault_of_a_file_is_reported_at_once() -> None:
         ("name = ", "expected TOML"),
         ('name = "a"\nsource = "s"', "templates: expected a table"),
         (
-            'name = "a"\nsource = "s"\n[templates]\nnightly = ["https://x.example"]',
+            'name = "a"\nsource = "s"\n[templates]\npinned = ["https://x.example"]',
             "templates.stable",
         ),
         ('name = 3\nsource = "s"\n[templates]\nstable = "x"', "name: expected a text, found `3`"),
@@ -214,7 +214,9 @@ def test_a_data_file_is_bounded_and_readable(tmp_path: Path) -> None:
 
 def test_the_data_of_this_checkout_is_found_and_loads() -> None:
     definitions = {d.name: d for d in load_definitions(find_indices())}
-    assert sorted(definitions) == ["flashinfer", "pytorch", "sglang", "vllm"]
+    assert {"pytorch", "sglang", "flashinfer", "vllm", "nvidia", "astral", "pyg"} <= set(
+        definitions
+    )
     pytorch = definitions["pytorch"]
     assert pytorch.absent == {403, 404}
     # Stable triton is the default index's; only nightlies come from PyTorch.
@@ -223,7 +225,13 @@ def test_the_data_of_this_checkout_is_found_and_loads() -> None:
     assert "sglang" not in definitions["sglang"].projects
     for definition in definitions.values():
         assert definition.source
-        assert all(url.startswith("https://") for url in definition.stable + definition.nightly)
+        assert all(url.startswith("https://") for url in definition.templates)
+    # What lives on the default index stays there: only nightlies, or when it is asked for.
+    for name in ("cupy", "jax", "xformers"):
+        assert definitions[name].projects == frozenset()
+    # The same names on a server's GPU would be the wrong files.
+    assert definitions["jetson"].targets == "tegra"
+    assert "torch" in definitions["jetson"].projects & pytorch.projects
 
 
 def test_an_installation_without_data_says_so(
@@ -238,3 +246,85 @@ def test_an_installation_without_data_says_so(
     # What a wheel carries comes before anything that happens to lie beside it.
     (inside / "knowledge").mkdir(parents=True)
     assert find_indices() == inside
+
+
+def test_what_a_publisher_needs_beside_folders_is_read() -> None:
+    text = GOOD.replace("cpu =", 'serves = ["acme-serve"]\npartner = "Torch.X"\ncpu =').replace(
+        "[templates]",
+        'targets = "tegra"\n[templates]\npinned = ["https://acme.example/test/{partner}"]',
+    )
+    found = parse_definition(text, where="acme.toml")
+    assert found.serves == {"acme-serve"}
+    assert found.partner == "torch-x"
+    assert found.targets == "tegra"
+    assert found.pinned == ("https://acme.example/test/{partner}",)
+    assert found.templates == (*found.stable, *found.nightly, *found.pinned)
+
+
+@pytest.mark.parametrize(
+    ("line", "start"),
+    [
+        ('serves = "x"', "serves: expected"),
+        ('serves = ["-x-"]', "serves: expected"),
+        ('serves = ["acme-kernels"]', "serves: expected none of `projects`, found `acme-kernels`"),
+        ('partner = "torch"', "partner: expected a template with {partner}, found none"),
+        ("partner = 3", "partner: expected"),
+        ('partner = "-"', "partner: expected"),
+        ('targets = "jetson"', "targets: expected one of tegra, found `'jetson'`"),
+        ('targets = ["tegra"]', "targets: expected one of tegra"),
+    ],
+)
+def test_a_key_that_says_what_cannot_be_is_a_fault(line: str, start: str) -> None:
+    assert any(fault.startswith(start) for fault in faults(f"{line}\n{GOOD}"))
+
+
+@pytest.mark.parametrize(
+    ("template", "start"),
+    [
+        ('stable = ["https://a.example/{partner}"]', "partner: expected the project that"),
+        ('pinned = ["https://a.example"]', "templates.stable: expected at least one"),
+        ('stable = ["https://a.example"]\npinned = 3', "templates.pinned: expected"),
+        ('stable = ["https://a.example"]\npinned = ["ftp://a"]', "templates.pinned: expected"),
+        ('stable = ["https://a.example"]\ntest = ["https://a"]', "templates.test: expected one of"),
+    ],
+)
+def test_a_template_that_cannot_be_filled_is_a_fault(template: str, start: str) -> None:
+    text = f'name = "a"\nsource = "s"\n[templates]\n{template}'
+    assert any(fault.startswith(start) for fault in faults(text)), faults(text)
+
+
+def test_a_partner_of_its_own_is_a_fault() -> None:
+    text = GOOD.replace("[templates]", 'partner = "acme-vision"\n[templates]').replace(
+        "whl/{cuda}/", "whl/{partner}/"
+    )
+    assert "partner: expected another project than those the index is the source of" in faults(text)
+
+
+def write_definition(directory: Path, name: str, more: str, template: str = "") -> None:
+    text = f'name = "{name}"\nsource = "s"\n{more}\n[templates]\nstable = ["https://{name}.example{template}"]'
+    (directory / f"{name}.toml").write_text(text, encoding="utf-8")
+
+
+def test_an_index_for_one_kind_of_machine_may_name_what_another_names(tmp_path: Path) -> None:
+    write_definition(tmp_path, "all", 'projects = ["kernel"]')
+    write_definition(tmp_path, "board", 'projects = ["kernel"]\ntargets = "tegra"')
+    assert [d.name for d in load_definitions(tmp_path)] == ["all", "board"]
+    write_definition(tmp_path, "other", 'projects = ["kernel"]\ntargets = "tegra"')
+    with pytest.raises(DataFileError, match="`kernel` is already named by `board`"):
+        load_definitions(tmp_path)
+
+
+def test_many_may_serve_what_one_is_the_source_of(tmp_path: Path) -> None:
+    write_definition(tmp_path, "own", 'projects = ["kernel"]')
+    write_definition(tmp_path, "first", 'serves = ["kernel"]')
+    write_definition(tmp_path, "second", 'serves = ["kernel"]')
+    assert len(load_definitions(tmp_path)) == 3
+
+
+def test_partners_that_could_go_round_in_a_circle_are_refused(tmp_path: Path) -> None:
+    write_definition(tmp_path, "one", 'projects = ["left"]\npartner = "right"', "/{partner}")
+    write_definition(tmp_path, "two", 'projects = ["right"]\npartner = "left"', "/{partner}")
+    with pytest.raises(DataFileError) as caught:
+        load_definitions(tmp_path)
+    assert len(caught.value.faults) == 2
+    assert "`right` comes from `two`, which has a partner itself" in caught.value.faults[0]

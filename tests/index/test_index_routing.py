@@ -48,7 +48,23 @@ FLAT = Definition(
     dialect="flat",
     projects=frozenset({"scatter"}),
 )
-DEFINITIONS = (FRAME, CACHE, SERVE, KERNEL, FLAT)
+EXTENSION = Definition(
+    name="extension",
+    stable=("https://extension.example/frame-{partner}%2B{cuda}.html",),
+    pinned=("https://extension.example/test/{cuda}",),
+    dialect="flat",
+    partner="frame",
+    projects=frozenset({"sparse"}),
+    serves=frozenset({"kernel", "tri"}),
+)
+BOARD = Definition(
+    name="board",
+    stable=("https://board.example/{cuda}/+simple",),
+    targets="tegra",
+    projects=frozenset({"frame"}),
+    serves=frozenset({"tri"}),
+)
+DEFINITIONS = (FRAME, CACHE, SERVE, KERNEL, FLAT, EXTENSION, BOARD)
 PLAIN = RoutingOptions(default_url=DEFAULT)
 CUDA_131 = CudaVersion(13, 1)
 CUDA_130 = CudaVersion(13, 0)
@@ -60,6 +76,7 @@ def make_router(
     cuda: CudaVersion | None = CUDA_131,
     compat: Literal["strict", "minor"] = "strict",
     newest_minor: int | None = None,
+    tegra: bool = False,
 ) -> Router:
     return Router(
         definitions=DEFINITIONS,
@@ -67,6 +84,7 @@ def make_router(
         cuda=cuda,
         compat=compat,
         newest_minor=newest_minor,
+        tegra=tegra,
     )
 
 
@@ -203,7 +221,9 @@ def test_an_excluded_definition_leaves_its_projects_to_the_default_index() -> No
 
 
 def test_excluding_an_index_that_is_not_there_names_those_that_are() -> None:
-    with pytest.raises(UsageError, match="cache, flat, frame, kernel, serve") as caught:
+    with pytest.raises(
+        UsageError, match="board, cache, extension, flat, frame, kernel, serve"
+    ) as caught:
         make_router(replace(PLAIN, excluded=frozenset({"pytroch"})))
     assert caught.value.where == "--exclude-index pytroch"
 
@@ -376,7 +396,6 @@ def test_the_index_option_splits_a_name_from_its_address() -> None:
     [
         "",
         "own=",
-        "own",
         "own=own.example/whl",
         "ftp://a.example",
         "file:///srv/wheels",
@@ -412,3 +431,93 @@ def test_the_order_of_asking_changes_no_route(projects: list[str], nightly: bool
     found = {project: router.route(project, nightly=nightly) for project in projects}
     for project in sorted(projects):
         assert make_router().route(project, nightly=nightly) == found[project]
+
+
+def test_a_template_with_a_partner_waits_for_its_release() -> None:
+    route = make_router(cuda=CUDA_130).route("sparse", nightly=False)
+    assert route.partner == "frame"
+    waiting = route.folders[0]
+    assert waiting.partnered
+    assert not waiting.versioned
+    asked = waiting.at_partner(Version("2.10.0"))
+    assert asked.url == "https://extension.example/frame-2.10.0%2Bcu130.html"
+    assert asked.index_url == asked.url
+    assert (asked.folder, asked.flat, asked.partnered) == ("cu130", True, False)
+
+
+def test_folders_for_exact_pins_are_marked_as_such() -> None:
+    route = make_router(cuda=CUDA_130).route("sparse", nightly=False)
+    assert [(f.url, f.pinned) for f in route.folders[1:]] == [
+        ("https://extension.example/test/cu130", True)
+    ]
+
+
+def test_an_index_for_tegra_counts_there_only_and_first() -> None:
+    desktop = make_router(cuda=CUDA_130).route("frame", nightly=False)
+    assert indexes(desktop) == ["frame", "default"]
+    board = make_router(cuda=CUDA_130, tegra=True).route("frame", nightly=False)
+    assert indexes(board) == ["board", "frame", "default"]
+    # A devpi server's folder is written as it is.
+    assert urls(board) == ["https://board.example/cu130/+simple/frame/"]
+    assert indexes(make_router(tegra=True).route("kernel", nightly=False)) == ["kernel", "default"]
+
+
+def test_what_an_index_serves_is_asked_there_only_when_a_person_says_so() -> None:
+    plain = make_router(cuda=CUDA_130)
+    assert indexes(plain.route("kernel", nightly=False)) == ["kernel", "default"]
+    assert indexes(plain.route("tri", nightly=False)) == ["default"]
+    asked = make_router(replace(PLAIN, added=(parse_index_option("extension"),)), cuda=CUDA_130)
+    assert indexes(asked.route("kernel", nightly=False)) == ["extension", "kernel", "default"]
+    assert indexes(asked.route("tri", nightly=False)) == ["extension", "default"]
+    assert indexes(asked.route("numpy", nightly=False)) == ["default"]
+    assert asked.route("kernel", nightly=False).recordable
+    sourced = make_router(replace(PLAIN, sources={"kernel": "extension"}), cuda=CUDA_130)
+    assert indexes(sourced.route("kernel", nightly=False)) == ["extension"]
+    assert sourced.route("kernel", nightly=False).partner == "frame"
+
+
+def test_two_indexes_that_serve_one_project_are_not_both_asked_for() -> None:
+    added = (AddedIndex(url="", name="extension"), AddedIndex(url="", name="board"))
+    with pytest.raises(
+        UsageError, match="one index for tri, found `extension` and `board`"
+    ) as error:
+        make_router(replace(PLAIN, added=added))
+    assert error.value.where == "--index board"
+    twice = (AddedIndex(url="", name="board"),) * 2
+    assert make_router(replace(PLAIN, added=twice)).definitions
+
+
+def test_a_bare_name_that_is_no_definition_is_refused_with_those_there_are() -> None:
+    with pytest.raises(UsageError, match="board, cache, extension") as caught:
+        make_router(replace(PLAIN, added=(parse_index_option("extensions"),)))
+    assert caught.value.where == "--index extensions"
+    with pytest.raises(UsageError, match="found `frame`"):
+        make_router(replace(PLAIN, added=(parse_index_option("frame"),), only_default=True))
+
+
+def test_an_index_asked_for_may_be_left_out_again() -> None:
+    options = replace(
+        PLAIN, added=(parse_index_option("extension"),), excluded=frozenset({"extension"})
+    )
+    assert indexes(make_router(options).route("kernel", nightly=False)) == ["kernel", "default"]
+
+
+def test_a_partner_stands_only_below_the_address_of_a_publisher_that_has_one() -> None:
+    url = "https://extension.example/frame-{partner}%2Bcu128.html"
+    route = make_router(replace(PLAIN, added=(AddedIndex(name="own", url=url),))).route(
+        "sparse", nightly=False
+    )
+    assert (route.index, route.partner) == ("own", "frame")
+    assert route.folders[0].flat
+    sourced = make_router(
+        replace(
+            PLAIN,
+            added=(AddedIndex(name="own", url=url, explicit=True),),
+            sources={"sparse": "own"},
+        )
+    ).route("sparse", nightly=False)
+    assert sourced.partner == "frame"
+    with pytest.raises(UsageError, match="publisher that has one"):
+        make_router(
+            replace(PLAIN, added=(AddedIndex(name="own", url="https://o.example/{partner}"),))
+        )

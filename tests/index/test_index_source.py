@@ -123,6 +123,20 @@ def make_definitions(site: Site) -> tuple[Definition, ...]:
             stable=(f"{site.url}/serve/{{version}}/{{cuda}}",),
             projects=frozenset({"serve"}),
         ),
+        Definition(
+            name="extension",
+            stable=(f"{site.url}/extension/{{cuda}}/frame{{partner}}",),
+            pinned=(f"{site.url}/extension/test/{{cuda}}",),
+            dialect="flat",
+            partner="frame",
+            projects=frozenset({"sparse"}),
+        ),
+        Definition(
+            name="github",
+            stable=(f"{site.url}/releases/expanded_assets/v{{version}}",),
+            dialect="flat",
+            projects=frozenset({"attention"}),
+        ),
     )
 
 
@@ -186,6 +200,7 @@ class World:
         cuda: CudaVersion | None = CUDA_131,
         find_links: tuple[str, ...] = (),
         recordings: Mapping[str, Recording] | None = None,
+        admitted: Mapping[str, str] | None = None,
     ) -> IndexSource:
         return IndexSource(
             router=self.router(options, cuda=cuda),
@@ -193,6 +208,7 @@ class World:
             knowledge=KNOWLEDGE,
             find_links=find_links,
             recordings=recordings,
+            admitted={name: SpecifierSet(text) for name, text in (admitted or {}).items()},
         )
 
 
@@ -446,7 +462,7 @@ def test_a_versioned_project_the_default_index_lacks_is_absent(world: World) -> 
 def test_releases_past_the_limit_are_not_asked_and_the_answer_is_partial(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cudalock.index.source._RELEASES_LIMIT", 2)
+    monkeypatch.setattr("cudalock.index.source.RELEASES_LIMIT", 2)
     world.site.put_page("/simple", "serve", *(wheel("serve", f"{n}.0") for n in range(4)))
     with world.source(cuda=CUDA_130) as source:
         listing = ask(source, "serve")
@@ -789,3 +805,203 @@ def test_a_broken_recording_is_an_error_and_not_an_absence(world: World, tmp_pat
     (tmp_path / "recorded" / "frame" / "cu130.json").write_text("{")
     with world.source(recordings=recordings) as source, pytest.raises(IndexAccessError):
         ask(source, "frame")
+
+
+def put_frame(world: World, *versions: str) -> None:
+    files = [f"frame-{v}-py3-none-any.whl" for v in versions]
+    for folder in ("cu131", "cu130"):
+        fit = [f for f in files if f"+{folder}" in f]
+        if fit:
+            world.site.put_page(f"/frame/{folder}", "frame", *fit)
+
+
+def extension_paths(world: World) -> list[str]:
+    return sorted(path for path in world.site.asked if path.startswith("/extension"))
+
+
+def test_a_folder_a_partners_release_is_asked_as_often_as_the_partner_has_releases(
+    world: World,
+) -> None:
+    put_frame(world, "2.9.1+cu130", "2.10.0+cu130", "2.10.0+cu131", "2.8.0+cu129")
+    world.site.put_page(
+        "/extension/cu130/frame2.9.1", "", wheel("sparse", "1.0+pt29cu130"), flat=True
+    )
+    with world.source() as source:
+        listing = ask(source, "sparse")
+        assert ask(source, "sparse") is listing
+    assert names(listing) == [wheel("sparse", "1.0+pt29cu130")]
+    assert listing.files[0].folder == "cu130"
+    # Three pairs of a release and a CUDA: three requests, and two for the partner's own pages.
+    assert extension_paths(world) == [
+        "/extension/cu130/frame2.10.0",
+        "/extension/cu130/frame2.9.1",
+        "/extension/cu131/frame2.10.0",
+    ]
+    assert world.site.asked["/frame/cu130/frame/"] == 1
+    assert listing.notes == ()
+
+
+def test_what_is_admitted_of_the_partner_saves_requests(world: World) -> None:
+    put_frame(world, "2.9.1+cu130", "2.10.0+cu130", "2.10.0+cu131")
+    with world.source(admitted={"frame": "<2.10"}) as source:
+        ask(source, "sparse")
+    assert extension_paths(world) == ["/extension/cu130/frame2.9.1"]
+
+
+def test_a_partner_without_an_admitted_release_leaves_nothing_to_ask(world: World) -> None:
+    put_frame(world, "2.9.1+cu130")
+    world.site.put_page("/simple", "sparse", wheel("sparse", "0.9"))
+    with world.source(admitted={"frame": ">=3"}) as source:
+        listing = ask(source, "sparse")
+    assert [file.index for file in listing.files] == ["default"]
+    assert "frame lists no release that is admitted" in listing.answers[0].source
+    assert extension_paths(world) == []
+
+
+def test_a_partner_that_cannot_be_read_is_never_a_project_without_wheels(world: World) -> None:
+    world.site.put("/frame/cu130/frame/", b"no", status=500)
+    with world.source() as source, pytest.raises(IndexAccessError) as caught:
+        ask(source, "sparse")
+    assert caught.value.flag == "--exclude-index frame"
+
+
+def test_another_question_about_the_partner_asks_anew_and_reads_no_page_twice(
+    world: World,
+) -> None:
+    put_frame(world, "2.9.1+cu130", "2.10.0+cu130")
+    with world.source(admitted={"frame": "<2.10"}) as source:
+        ask(source, "sparse")
+        other = source.rerouted(world.router(), admitted={"frame": SpecifierSet("<2.11")})
+        ask(other, "sparse")
+    assert extension_paths(world) == [
+        "/extension/cu130/frame2.10.0",
+        "/extension/cu130/frame2.9.1",
+    ]
+    assert set(world.site.asked.values()) == {1}
+
+
+def test_folders_for_pins_are_asked_only_for_a_pin_that_nothing_else_serves(world: World) -> None:
+    put_frame(world, "2.9.1+cu130")
+    page = "/extension/cu130/frame2.9.1"
+    world.site.put_page(page, "", wheel("sparse", "1.0+pt29cu130"), flat=True)
+    test = "/extension/test/cu130"
+    world.site.put_page(test, "", wheel("sparse", "1.1"), wheel("sparse", "1.0"), flat=True)
+    with world.source() as source:
+        assert names(ask(source, "sparse", ">=1")) == [wheel("sparse", "1.0+pt29cu130")]
+        assert names(ask(source, "sparse", "==1.0")) == [wheel("sparse", "1.0+pt29cu130")]
+        assert test not in world.site.asked
+        pinned = ask(source, "sparse", "==1.1")
+    assert wheel("sparse", "1.1") in names(pinned)
+    assert world.site.asked[test] == 1
+
+
+def test_releases_of_a_project_with_source_distributions_only_are_known(world: World) -> None:
+    files = [
+        {"filename": name, "url": f"/files/{name}", "hashes": {"sha256": SHA}}
+        for name in ("attention-2.8.3.tar.gz", "attention-2.8.2.tar.gz", "attention-2.7.zip")
+    ]
+    body = json.dumps({"meta": {"api-version": "1.1"}, "name": "attention", "files": files})
+    world.site.put("/simple/attention/", body.encode(), kind="application/json")
+    # A release page of GitHub: links from the root of the host, and sources beside the wheels.
+    text = (Path(__file__).parent.parent / "pages" / "publisher-github-release.html").read_text()
+    text = text.replace("flash_attn-", "attention-")
+    world.site.put("/releases/expanded_assets/v2.8.2", text.encode())
+    with world.source() as source:
+        listing = ask(source, "attention")
+    assert [path for path in world.site.asked if path.startswith("/releases")] == [
+        "/releases/expanded_assets/v2.8.3",
+        "/releases/expanded_assets/v2.8.2",
+    ]
+    assert names(listing) == [
+        "attention-2.8.3+cu12torch2.7cxx11abiFALSE-cp312-cp312-linux_x86_64.whl",
+        "attention-2.8.3+cu12torch2.8cxx11abiTRUE-cp312-cp312-linux_x86_64.whl",
+    ]
+    first = listing.files[0]
+    assert first.url.startswith(f"{world.site.url}/Dao-AILab/flash-attention/releases/download/")
+    assert (first.sha256, first.folder) == ((), None)
+    # Nothing can be installed from the copy on the default index, so there is none to speak of.
+    assert listing.notes == ()
+
+
+def test_a_page_that_lists_nothing_is_told_from_one_that_is_not_there(world: World) -> None:
+    world.site.put_page("/kernel/cu131", "kernel")
+    world.site.put(
+        "/kernel/cu131/kernel/",
+        b"<!DOCTYPE html><html><body><h1>Links for kernel</h1></body></html>",
+    )
+    world.site.put_page("/simple", "kernel", wheel("kernel", "0.3"))
+    with world.source() as source:
+        listing = ask(source, "kernel")
+    assert listing.files == ()
+    assert not listing.absent
+    assert listing.notes == ("kernel has a page of kernel in cu131 and lists no wheel there",)
+
+
+def test_a_name_met_in_nightlies_stays_there_and_the_copy_elsewhere_is_named(world: World) -> None:
+    """Whoever registers the name on the default index does not take its place (torchtriton)."""
+    world.site.put_page("/frame/nightly/cu130", "tri", wheel("tri", "2.0.0+abc"))
+    world.site.put_page("/simple", "tri", wheel("tri", "3.0.0"))
+    with world.source() as source:
+        listing = ask(source, "tri", nightly=True)
+    assert names(listing) == [wheel("tri", "2.0.0+abc")]
+    assert listing.notes == (
+        "the default index also lists tri (newest 3.0.0): not considered, it comes from frame",
+    )
+
+
+def test_a_default_index_that_cannot_be_read_does_not_stand_in_the_way_of_a_nightly(
+    world: World,
+) -> None:
+    world.site.put_page("/frame/nightly/cu130", "tri", wheel("tri", "2.0.0+abc"))
+    world.site.put("/simple/tri/", b"no", status=500)
+    with world.source() as source:
+        listing = ask(source, "tri", nightly=True)
+    assert names(listing) == [wheel("tri", "2.0.0+abc")]
+    assert listing.notes == ()
+
+
+def recorded_kernel(directory: Path, url: str, *folders: str) -> dict[str, Recording]:
+    folder = directory / "kernel"
+    folder.mkdir()
+    listed = [
+        {
+            "url": f"{url}/kernel/{name}",
+            "folder": name,
+            "nightly": False,
+            "projects": ["kernel", "serving"],
+        }
+        for name in folders
+    ]
+    parent = {"url": f"{url}/kernel", "complete": True, "source": "kernel/whl"}
+    document = {"schema": 1, "definition": "kernel", "parents": [parent], "folders": listed}
+    (folder / "publisher.json").write_text(json.dumps(document), encoding="utf-8")
+    found = load_recording(directory, "kernel")
+    assert found is not None
+    return {"kernel": found}
+
+
+def test_a_stale_copy_on_a_variant_index_is_named_and_never_taken(
+    world: World, tmp_path: Path
+) -> None:
+    world.site.put_page("/simple", "serving", wheel("serving", "0.5.8"))
+    recordings = recorded_kernel(tmp_path, world.site.url, "cu130", "cu129")
+    with world.source(recordings=recordings) as source:
+        listing = ask(source, "serving")
+    assert names(listing) == [wheel("serving", "0.5.8")]
+    assert listing.notes == (
+        "kernel also lists serving (cu129, cu130): not considered, it comes from the default index",
+    )
+
+
+def test_a_project_that_is_there_for_other_releases_only_says_for_which(
+    world: World, tmp_path: Path
+) -> None:
+    world.site.put_page("/simple", "kernel", wheel("kernel", "0.3"))
+    recordings = recorded_kernel(tmp_path, world.site.url, "cu128", "cu126")
+    with world.source(recordings=recordings) as source:
+        listing = ask(source, "kernel")
+    (note,) = listing.notes
+    assert note.startswith(
+        "kernel does not have kernel in cu131, cu130, and has it in cu126, cu128"
+    )
+    assert note.endswith("it comes from the default index")

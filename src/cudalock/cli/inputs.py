@@ -87,7 +87,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
     if not args.requirements and not args.requirements_files:
         _check_python(project, target)
     listed, files = _requirements(args, environ, project, named, folder)
-    sources, links = _uv_sources(project, target, listed)
+    sources, links = _uv_sources(args, project, target, listed)
     constraints = [entry for file in files for entry in file.constraints]
     constraints += _read_all(args.constraints_files, environ, constraint=True)
     overrides = _read_all(args.override_files, environ, constraint=False)
@@ -248,7 +248,10 @@ def _prereleases(args: Namespace, project: ProjectFile | None) -> frozenset[str]
 
 
 def _uv_sources(
-    project: ProjectFile | None, target: Target, listed: list[RequestedRequirement]
+    args: Namespace,
+    project: ProjectFile | None,
+    target: Target,
+    listed: list[RequestedRequirement],
 ) -> tuple[dict[str, str], dict[int, RequestedRequirement]]:
     """Return the index of each project that `[tool.uv.sources]` names one for, and URL sources."""
     sources: dict[str, str] = {}
@@ -259,6 +262,9 @@ def _uv_sources(
     for source in project.uv.sources:
         if source.marker is not None and not source.marker.evaluate({**environment, "extra": ""}):
             continue
+        # "Dependency sources": an entry with `extra` or `group` counts only where that is asked for.
+        if not (_asked(source.extra, args.extra) and _asked(source.group, args.group)):
+            continue
         if source.kind == "index":
             sources.setdefault(source.project, source.value)
             continue
@@ -266,6 +272,11 @@ def _uv_sources(
             if canonicalize_name(entry.requirement.name) == source.project:
                 links[id(entry)] = _linked(entry, source)
     return sources, links
+
+
+def _asked(name: str | None, given: Iterable[str]) -> bool:
+    """Whether an extra or a group is among those given; an entry that names none always counts."""
+    return name is None or canonicalize_name(name) in {canonicalize_name(text) for text in given}
 
 
 def _linked(entry: RequestedRequirement, source: UvSource) -> RequestedRequirement:

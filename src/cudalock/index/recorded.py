@@ -157,6 +157,15 @@ class Recording:
                 names.update(page.project for page in self._folder_file(folder).pages)
         return frozenset(names)
 
+    def folders_with(self, project: str) -> tuple[str, ...]:
+        """Return the variant folders whose own list names a project, sorted; reads no page."""
+        found = {
+            f"nightly/{folder.folder}" if folder.nightly else folder.folder
+            for folder in self._folders.values()
+            if folder.folder is not None and project in (folder.projects or ())
+        }
+        return tuple(sorted(found))
+
     def listing(self, url: str, project: str) -> _Listing:
         """Return files, rejections and the answer for one page.
 

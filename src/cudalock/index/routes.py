@@ -15,6 +15,7 @@ from packaging.version import Version
 from cudalock.cuda import CudaVersion, parse_cuda_version
 from cudalock.errors import UsageError
 from cudalock.index.address import shown_url
+from cudalock.index.templates import fill_partner, names_partner, unknown_placeholder
 from cudalock.wheel.listing import DEFAULT_INDEX
 
 __all__ = [
@@ -31,14 +32,15 @@ __all__ = [
 
 ABSENT_STATUSES = frozenset({404})
 _NAMED_URL = re.compile(r"([A-Za-z0-9][A-Za-z0-9._-]{0,63})=(.*)\Z", re.DOTALL)
-_PLACEHOLDER = re.compile(r"\{([^{}]*)\}")
+_NAME = re.compile(r"[a-z0-9][a-z0-9-]{0,63}\Z")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class AddedIndex:
     """An index the person added: ``--index [NAME=]URL`` or a `[[tool.uv.index]]` entry.
 
-    An ``explicit`` one serves only the projects that a source names.
+    An ``explicit`` one serves only the projects that a source names. Without a ``url``, the name
+    is that of a definition which shall serve what it builds beside the projects it is the source of.
     """
 
     url: str
@@ -63,7 +65,9 @@ class FolderRequest:
 
     ``index_url`` is the address a lock records. ``folder`` is the variant folder (``cu130``, None
     where the address has none). ``absent`` holds the HTTP statuses that mean "absent" there.
-    A ``flat`` page lists other projects too. While ``versioned``, both addresses hold ``{version}`` and cannot be asked yet.
+    A ``flat`` page lists other projects too. A ``pinned`` one is asked only for an exact pin that
+    no other folder serves. While ``versioned`` or ``partnered``, both addresses hold a placeholder
+    and cannot be asked yet.
     """
 
     url: str
@@ -72,11 +76,17 @@ class FolderRequest:
     absent: frozenset[int] = ABSENT_STATUSES
     nightly: bool = False
     flat: bool = False
+    pinned: bool = False
 
     @property
     def versioned(self) -> bool:
         """Whether ``{version}`` is still to be filled in."""
         return "{version}" in self.url
+
+    @property
+    def partnered(self) -> bool:
+        """Whether a release of the partner is still to be filled in."""
+        return names_partner(self.url)
 
     @property
     def shown_folder(self) -> str | None:
@@ -94,6 +104,14 @@ class FolderRequest:
             index_url=self.index_url.replace("{version}", text),
         )
 
+    def at_partner(self, release: Version) -> "FolderRequest":
+        """Return the request for what was built against one release of the partner."""
+        return replace(
+            self,
+            url=fill_partner(self.url, release),
+            index_url=fill_partner(self.index_url, release),
+        )
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Route:
@@ -101,7 +119,8 @@ class Route:
 
     ``otherwise`` is the route to take when all ``folders`` answer "absent"; None means that the
     project comes from this index or not at all. ``recordable`` is false where the person gave the
-    address: a recording answers only for its publisher's own. ``reason`` is for a person.
+    address: a recording answers only for its publisher's own. ``partner`` is the project whose
+    releases fill what is ``partnered``. ``reason`` is for a person.
     """
 
     project: str
@@ -110,6 +129,7 @@ class Route:
     reason: str
     otherwise: "Route | None" = None
     recordable: bool = False
+    partner: str | None = None
 
     @property
     def chain(self) -> tuple["Route", ...]:
@@ -128,8 +148,11 @@ class Route:
 def parse_index_option(text: str) -> AddedIndex:
     """Parse ``--index [NAME=]URL``; raise `UsageError` for what is not an http(s) address.
 
-    Plain http is accepted here, since the person's own setting says it.
+    A bare ``NAME`` asks a definition to serve everything it builds. Plain http is accepted here,
+    since the person's own setting says it.
     """
+    if _NAME.match(text):
+        return AddedIndex(url="", name=text)
     named = _NAMED_URL.match(text)
     if named is not None and "/" not in named[1] and ":" not in named[1]:
         return AddedIndex(name=named[1], url=_checked_url(named[2]))
@@ -137,12 +160,12 @@ def parse_index_option(text: str) -> AddedIndex:
 
 
 def _checked_url(url: str) -> str:
-    for found in _PLACEHOLDER.finditer(url):
-        if found[1] not in ("cuda", "version"):
-            raise UsageError(
-                f"expected only the placeholders {{cuda}} and {{version}}, found `{found[0]}`",
-                where=f"--index {shown_url(url)}",
-            )
+    unknown = unknown_placeholder(url)
+    if unknown is not None:
+        raise UsageError(
+            f"expected only the placeholders {{cuda}}, {{version}} and {{partner}}, found `{unknown}`",
+            where=f"--index {shown_url(url)}",
+        )
     try:
         parts = urlsplit(url)
         usable = parts.scheme in ("http", "https") and bool(parts.hostname)

@@ -1,10 +1,11 @@
 """Which index serves a project, and which addresses to ask for it: pure, no network.
 
 Each project comes from one index: the one whose definition names it, else the default index. What
-the person said comes first: `[tool.uv.sources]`, then indexes they added. A definition's templates
-are filled in for the target: ``{cuda}`` stands for each release the policy allows, newest first;
-``{version}`` stands for a release the default index lists, which the caller fills in with
-`FolderRequest.at_version`.
+the person said comes first: `[tool.uv.sources]`, then indexes they added, then definitions they
+asked for by name. A definition for one kind of machine goes before the one for all. A definition's
+templates are filled in for the target: ``{cuda}`` stands for each release the policy allows, newest
+first; ``{version}`` and ``{partner}`` stand for releases that a listing shows, which the caller
+fills in (`FolderRequest.at_version`, `FolderRequest.at_partner`).
 
 Asking is left to `source.py`: a `Route` says where to ask and, in ``otherwise``, where the project
 comes from when every folder asked answers "absent".
@@ -30,6 +31,7 @@ from cudalock.index.routes import (
     RoutingOptions,
     cuda_folders,
 )
+from cudalock.index.templates import names_partner
 from cudalock.wheel.names import format_quoted
 
 __all__ = ["Router"]
@@ -54,7 +56,11 @@ class Router:
         cuda: CudaVersion | None,
         compat: Literal["strict", "minor"] = "strict",
         newest_minor: int | None = None,
+        tegra: bool = False,
     ) -> None:
+        self._tegra = tegra
+        # Definitions the person named bare, which then serve what they build beside their own.
+        self._asked_for: dict[str, Definition] = {}
         self._default_url = options.default_url
         self._folders: tuple[str, ...] | None = None
         if cuda is not None:
@@ -65,7 +71,9 @@ class Router:
         self._added: dict[str, AddedIndex] = {}
         self._sources = dict(options.sources)
         self._published = tuple(definitions)
-        self._definitions = {} if options.only_default else {d.name: d for d in definitions}
+        # The narrower comes first: it is the source of its projects where it counts at all.
+        ordered = sorted(definitions, key=lambda d: d.targets is None)
+        self._definitions = {} if options.only_default else {d.name: d for d in ordered}
         for added in options.added:
             self._add(added)
         known = {*(d.name for d in definitions), *self._added, DEFAULT_INDEX}
@@ -73,11 +81,21 @@ class Router:
             _check_known(name, known - {DEFAULT_INDEX}, where=f"--exclude-index {name}")
             self._definitions.pop(name, None)
             self._added.pop(name, None)
+            self._asked_for.pop(name, None)
         for project, index in sorted(self._sources.items()):
             _check_known(index, known, where=f"tool.uv.sources.{project}")
 
     def _add(self, added: AddedIndex) -> None:
         name = added.name
+        if not added.url:
+            self._ask_for(str(name))
+            return
+        publisher = next((d for d in self._published if _lies_under(added.url, d)), None)
+        if names_partner(added.url) and (publisher is None or publisher.partner is None):
+            raise UsageError(
+                "expected {partner} only below the address of a publisher that has one",
+                where=f"--index {shown_url(added.url)}",
+            )
         if name is None:
             name = self._name_for(added.url)
         elif name in _RESERVED:
@@ -103,6 +121,21 @@ class Router:
         else:
             self._added[name] = replace(added, name=name)
 
+    def _ask_for(self, name: str) -> None:
+        """Take a definition the person named bare; what two of them serve has no one source."""
+        where = f"--index {name}"
+        _check_known(name, set(self._definitions), where=where)
+        definition = self._definitions[name]
+        for other in self._asked_for.values():
+            both = sorted(definition.serves & other.serves)
+            if both and other.name != name:
+                raise UsageError(
+                    f"expected one index for {both[0]}, found `{other.name}` and `{name}`:"
+                    " say which in [tool.uv.sources]",
+                    where=where,
+                )
+        self._asked_for[name] = definition
+
     def _name_for(self, url: str) -> str:
         """Name an address given without a name: a known publisher's, else its host."""
         for definition in self._definitions.values():
@@ -127,8 +160,7 @@ class Router:
         if named is not None and (named in self._added or named in self._definitions):
             return self._sourced(project, named, nightly=nightly)
         route = self.default_route(project)
-        definition = self.definition_for(project, nightly=nightly)
-        if definition is not None:
+        for definition in reversed(self.sources_of(project, nightly=nightly)):
             folders = self.folders_of(definition, project, nightly=nightly)
             if folders:
                 route = Route(
@@ -138,6 +170,7 @@ class Router:
                     reason=f"{definition.name} is the source of {project}",
                     otherwise=route,
                     recordable=definition.name not in self._addresses,
+                    partner=definition.partner,
                 )
         for name, added in reversed(self._added.items()):
             if not added.explicit:
@@ -147,6 +180,7 @@ class Router:
                     folders=self._added_folders(added, project),
                     reason=f"index {name} was added and is asked first",
                     otherwise=route,
+                    partner=self._manners(added).partner,
                 )
         return route
 
@@ -159,18 +193,24 @@ class Router:
             reason=reason,
         )
 
-    def definition_for(self, project: str, *, nightly: bool) -> Definition | None:
-        """Return the definition that is the source of ``project``.
+    def sources_of(self, project: str, *, nightly: bool) -> tuple[Definition, ...]:
+        """Return the definitions that are the source of ``project``, the one to ask first first.
 
-        A project of ``nightly_projects`` is the definition's only while its
-        nightly templates are open; else it comes from the default index.
+        One the person asked for by name goes before its owner, and one for this kind of machine
+        before the one for all. A project of ``nightly_projects`` is the definition's only while
+        its nightly templates are open; else it comes from the default index.
         """
-        for definition in self._definitions.values():
-            if project in definition.projects:
-                return definition
-            if nightly and project in definition.nightly_projects:
-                return definition
-        return None
+        named = [d for d in self._asked_for.values() if project in d.serves]
+        owners = [
+            definition
+            for definition in self._definitions.values()
+            if (definition.targets is None or self._tegra)
+            and (
+                project in definition.projects
+                or (nightly and project in definition.nightly_projects)
+            )
+        ]
+        return (*named, *(owner for owner in owners if owner not in named))
 
     def folders_of(
         self, definition: Definition, project: str, *, nightly: bool
@@ -179,19 +219,30 @@ class Router:
         given = self._addresses.get(definition.name)
         wanted: list[tuple[str, bool]] = []
         if given is not None:
-            wanted = [(template, False) for template in given]
-        else:
-            if project in definition.projects:
-                wanted = [(template, False) for template in definition.stable]
-            if nightly:
-                wanted += [(template, True) for template in definition.nightly]
-        return self._filled(definition, wanted, project)
+            return self._filled(definition, [(template, False) for template in given], project)
+        stable = project in definition.projects | definition.serves
+        if stable:
+            wanted = [(template, False) for template in definition.stable]
+        if nightly:
+            wanted += [(template, True) for template in definition.nightly]
+        found = self._filled(definition, wanted, project)
+        if not stable:
+            return found
+        known = {folder.url for folder in found}
+        pinned = self._filled(definition, [(text, False) for text in definition.pinned], project)
+        return (*found, *(replace(f, pinned=True) for f in pinned if f.url not in known))
 
     def _sourced(self, project: str, index: str, *, nightly: bool) -> Route:
         reason = f"tool.uv.sources names {index} for {project}"
         if index in self._added:
-            folders = self._added_folders(self._added[index], project)
-            return Route(project=project, index=index, folders=folders, reason=reason)
+            added = self._added[index]
+            return Route(
+                project=project,
+                index=index,
+                folders=self._added_folders(added, project),
+                reason=reason,
+                partner=self._manners(added).partner,
+            )
         definition = self._definitions[index]
         # The source's word makes the definition responsible, whatever its own list says.
         widened = replace(definition, projects=frozenset({*definition.projects, project}))
@@ -201,14 +252,16 @@ class Router:
             folders=self.folders_of(widened, project, nightly=nightly),
             reason=reason,
             recordable=index not in self._addresses,
+            partner=definition.partner,
         )
 
     def _added_folders(self, added: AddedIndex, project: str) -> tuple[FolderRequest, ...]:
-        # A known publisher's address keeps its manners under another name.
+        return self._filled(self._manners(added), [(added.url, False)], project)
+
+    def _manners(self, added: AddedIndex) -> Definition:
+        """Return how an added index is asked: a known publisher's address keeps its manners."""
         publisher = next((d for d in self._published if _lies_under(added.url, d)), None)
-        if publisher is None:
-            publisher = Definition(name=str(added.name), stable=(added.url,), cpu="cpu")
-        return self._filled(publisher, [(added.url, False)], project)
+        return publisher or Definition(name=str(added.name), stable=(added.url,), cpu="cpu")
 
     def _filled(
         self, definition: Definition, templates: Iterable[tuple[str, bool]], project: str
@@ -240,7 +293,7 @@ class Router:
 
 def _lies_under(url: str, definition: Definition) -> bool:
     """Whether ``url`` is an address of the publisher: below the fixed part of a template."""
-    for template in (*definition.stable, *definition.nightly):
+    for template in definition.templates:
         before, brace, _ = template.partition("{")
         fixed = before.rpartition("/")[0] if brace else before.rstrip("/")
         if f"{url.rstrip('/')}/".startswith(f"{fixed}/"):

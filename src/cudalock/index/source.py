@@ -10,36 +10,44 @@ The resolver declares the protocol this fits; neither room imports the other. HT
 """
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import replace
 from threading import Lock
 from types import TracebackType
 from typing import Self
 
 from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 
-from cudalock.errors import WheelError
-from cudalock.index.address import shown_url
+from cudalock.errors import IndexAccessError
 from cudalock.index.client import Client
 from cudalock.index.file_reader import FileReader
 from cudalock.index.find_links import parse_direct_file, parse_find_links
+from cudalock.index.known import known_names
+from cudalock.index.origins import (
+    not_whole,
+    nothing_to_ask,
+    shadows_on_default,
+    told_absence,
+    told_emptiness,
+    told_index,
+)
 from cudalock.index.pages import PageAnswer, PageReader
 from cudalock.index.recorded import Recording
-from cudalock.index.routes import DEFAULT_INDEX, FolderRequest, Route
+from cudalock.index.releases import (
+    RELEASES_LIMIT,
+    admitted_releases,
+    listed_releases,
+    partner_requests,
+    unserved_pin,
+)
+from cudalock.index.routes import FolderRequest, Route
 from cudalock.index.routing import Router
 from cudalock.memo import Memo
 from cudalock.wheel.knowledge import Knowledge
-from cudalock.wheel.listing import IndexAnswer, ListedFile, ProjectListing
+from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
-from cudalock.wheel.names import parse_project_name
 from cudalock.wheel.tag_filter import TagFilter
 
 __all__ = ["IndexSource"]
-
-# A default index can list any number of releases; a publisher that serves none of the newest 128
-# is not asked for the rest, and the answer says that it is partial.
-_RELEASES_LIMIT = 128
 
 
 class IndexSource:
@@ -48,7 +56,9 @@ class IndexSource:
     ``recordings`` maps the name of a definition to what was recorded of it: such an index answers
     from there, without the network. ``fit`` names a target's wheels at a glance: others are listed
     by name only. ``find_links`` adds wheels to those of any project.
-    ``cached_projects`` are names met before, used for nothing but `known_projects`.
+    ``admitted`` is what the request admits of each project, for publishers that keep a folder a
+    release of another project. ``cached_projects`` are names met before, used for nothing but
+    `known_projects`.
     """
 
     def __init__(
@@ -62,8 +72,10 @@ class IndexSource:
         cached_projects: Iterable[str] = (),
         readers: tuple[PageReader, FileReader] | None = None,
         fit: TagFilter | None = None,
+        admitted: Mapping[str, SpecifierSet] | None = None,
     ) -> None:
         self._router = router
+        self._admitted = dict(admitted or {})
         self._client = client
         self._knowledge = Knowledge() if knowledge is None else knowledge
         self._recordings = dict(recordings or {})
@@ -79,8 +91,13 @@ class IndexSource:
         self._folders: dict[tuple[str, str], bool] = {}
         self._notes: set[str] = set()
 
-    def rerouted(self, router: Router, fit: TagFilter | None = None) -> "IndexSource":
-        """Return a source for another target, which reads no page or METADATA a second time."""
+    def rerouted(
+        self,
+        router: Router,
+        fit: TagFilter | None = None,
+        admitted: Mapping[str, SpecifierSet] | None = None,
+    ) -> "IndexSource":
+        """Return a source for another question, which reads no page or METADATA a second time."""
         return IndexSource(
             router=router,
             client=self._client,
@@ -90,6 +107,7 @@ class IndexSource:
             cached_projects=self._cached_projects,
             readers=(self._pages, self._files),
             fit=fit,
+            admitted=admitted,
         )
 
     def __enter__(self) -> Self:
@@ -112,13 +130,14 @@ class IndexSource:
     def listing(self, project: str, *, admitted: SpecifierSet, nightly: bool) -> ProjectListing:
         """Return every file the indexes responsible for ``project`` list.
 
-        ``admitted`` matters only where a publisher keeps a folder a release: those releases are
-        asked. ``nightly`` opens the publisher's nightly templates. Raises `IndexAccessError` when
-        an index gave no usable answer, with the flag that leaves it out.
+        ``admitted`` matters only where a publisher keeps a folder a release, or folders for exact
+        pins only: those are asked. ``nightly`` opens the publisher's nightly templates. Raises
+        `IndexAccessError` when an index gave no usable answer, with the flag that leaves it out.
         """
         route = self._router.route(project, nightly=nightly)
-        versioned = any(step.versioned for step in route.chain)
-        key = (project, nightly, str(admitted) if versioned else "")
+        # Where nothing hangs on what is admitted, one listing serves every question.
+        asking = any(f.versioned or f.pinned for step in route.chain for f in step.folders)
+        key = (project, nightly, str(admitted) if asking else "")
         return self._listings.get(key, lambda: self._listing(route, admitted, nightly=nightly))
 
     def _listing(self, route: Route, admitted: SpecifierSet, *, nightly: bool) -> ProjectListing:
@@ -129,10 +148,14 @@ class IndexSource:
             found, passed = self._ask_route(step, admitted, nightly=nightly)
             answered += found
             if not all(answer.absent for answer in found):
-                notes += passed
+                notes += [
+                    *passed,
+                    *self._recorded_shadows(step, route),
+                    *told_emptiness(step, found),
+                ]
                 break
             if step.otherwise is not None and self._owned(step, nightly=nightly):
-                there = _told_absence(step, found)
+                there = told_absence(step, found) + self._told_elsewhere(step)
                 sibling = self._sibling(step, admitted, nightly=nightly)
                 if sibling is not None:
                     notes.append(
@@ -140,9 +163,9 @@ class IndexSource:
                         f" {project} is not taken from another index"
                     )
                     break
-                notes.append(f"{there}: it comes from the {step.otherwise.index} index")
+                notes.append(f"{there}: it comes from {told_index(step.otherwise.index)}")
         if not answered:
-            answered.append(_nothing_to_ask(route))
+            answered.append(nothing_to_ask(route))
         for where in self._linked:
             linked = self._pages.find_links(where, project)
             if linked is not None:
@@ -164,30 +187,101 @@ class IndexSource:
         self, route: Route, admitted: SpecifierSet, *, nightly: bool
     ) -> tuple[list[PageAnswer], list[str]]:
         """Ask every folder of one index; say which copies elsewhere were seen in passing."""
-        answered = self._ask(route, [f for f in route.folders if not f.versioned])
+        plain = [f for f in route.folders if not (f.versioned or f.partnered or f.pinned)]
+        answered = self._ask(route, plain)
+        partnered = [folder for folder in route.folders if folder.partnered]
+        if partnered and route.partner is not None:
+            answered += self._ask_partnered(route, route.partner, partnered, nightly=nightly)
+        shadows: list[str] = []
         versioned = [folder for folder in route.folders if folder.versioned]
-        if not versioned:
-            return answered, []
+        if versioned:
+            found, shadows = self._ask_versioned(route, versioned, admitted, nightly=nightly)
+            answered += found
+        elif not any(f.pinned or not f.nightly for f in route.folders) and self._owned(
+            route, nightly=nightly
+        ):
+            shadows = self._shadow_of_nightly(route, answered)
+        if unserved_pin(admitted, (file for answer in answered for file in answer.files)):
+            answered += self._ask(route, [folder for folder in route.folders if folder.pinned])
+        return answered, shadows
+
+    def _ask_versioned(
+        self,
+        route: Route,
+        versioned: Sequence[FolderRequest],
+        admitted: SpecifierSet,
+        *,
+        nightly: bool,
+    ) -> tuple[list[PageAnswer], list[str]]:
+        """Ask the folders of each release, newest first, until one serves."""
+        answered: list[PageAnswer] = []
         default = self._router.default_route(route.project)
-        # Which releases there are is asked of wheels for any machine.
+        # Which releases there are is asked of wheels for any machine, and of source distributions.
         elsewhere = self._ask(default, default.folders, whole=True)
-        listed = {Version(f.wheel.version.public) for a in elsewhere for f in a.files}
-        releases = _admitted(listed, admitted, prereleases=nightly)
-        for release in releases[:_RELEASES_LIMIT]:
+        listed = listed_releases(
+            (file for answer in elsewhere for file in answer.files),
+            (rejection for answer in elsewhere for rejection in answer.rejections),
+        )
+        releases = admitted_releases(listed, admitted, prereleases=nightly)
+        for release in releases[:RELEASES_LIMIT]:
             found = self._ask(route, [folder.at_version(release) for folder in versioned])
             answered += found
             if any(answer.files or answer.unfit for answer in found):
                 break
         else:
-            if len(releases) > _RELEASES_LIMIT:
-                answered.append(_cut_short(route, versioned[0]))
-        shadows = []
-        if listed:
-            shadows.append(
-                f"the {DEFAULT_INDEX} index also lists {route.project}"
-                f" (newest {max(listed)}): not considered, it comes from {route.index}"
-            )
-        return answered, shadows
+            if len(releases) > RELEASES_LIMIT:
+                cut = f"only the newest {RELEASES_LIMIT} releases were asked for"
+                answered.append(not_whole(route, versioned[0], cut))
+        return answered, shadows_on_default(route, elsewhere)
+
+    def _ask_partnered(
+        self, route: Route, partner: str, folders: Sequence[FolderRequest], *, nightly: bool
+    ) -> list[PageAnswer]:
+        """Ask the folders of each release of the partner that its own listing shows."""
+        admitted = self._admitted.get(partner, SpecifierSet())
+        listing = self.listing(partner, admitted=admitted, nightly=nightly)
+        requests = partner_requests(folders, listing, admitted)
+        answered = self._ask(route, requests.folders)
+        if requests.cut:
+            answered.append(not_whole(route, folders[0], requests.cut))
+        elif not answered:
+            why = f"{partner} lists no release that is admitted for these folders"
+            answered.append(nothing_to_ask(route, why))
+        return answered
+
+    def _shadow_of_nightly(self, route: Route, answered: Iterable[PageAnswer]) -> list[str]:
+        """Say what the default index, the usual home of the project, lists beside its nightlies.
+
+        A name that is taken from a publisher's nightlies is not mixed with that of another index,
+        however new: whoever registers it there could take its place.
+        """
+        if all(answer.absent for answer in answered):
+            return []
+        default = self._router.default_route(route.project)
+        try:
+            return shadows_on_default(route, self._ask(default, default.folders))
+        except IndexAccessError:
+            # It would only have been mentioned.
+            return []
+
+    def _recorded_shadows(self, taken: Route, whole: Route) -> list[str]:
+        """Name the publishers whose recorded lists hold the project too; nothing is read for it.
+
+        Those on the ``whole`` way to the index that was ``taken`` have been asked.
+        """
+        asked = {step.index for step in whole.chain}
+        return [
+            f"{name} also lists {taken.project} ({', '.join(folders)}):"
+            f" not considered, it comes from {told_index(taken.index)}"
+            for name, recording in sorted(self._recordings.items())
+            if name not in asked and (folders := recording.folders_with(taken.project))
+        ]
+
+    def _told_elsewhere(self, route: Route) -> str:
+        """Say for which other releases the publisher is known to have the project."""
+        recording = self._recordings.get(route.index)
+        folders = recording.folders_with(route.project) if recording is not None else ()
+        return f", and has it in {', '.join(folders)}" if folders else ""
 
     def _sibling(self, route: Route, admitted: SpecifierSet, *, nightly: bool) -> str | None:
         """Return a project of the family that this index does list, asking for it.
@@ -205,8 +299,8 @@ class IndexSource:
 
     def _owned(self, route: Route, *, nightly: bool) -> bool:
         """Whether a definition's word makes the index of ``route`` the source of its project."""
-        definition = self._router.definition_for(route.project, nightly=nightly)
-        return definition is not None and definition.name == route.index
+        sources = self._router.sources_of(route.project, nightly=nightly)
+        return route.index in {definition.name for definition in sources}
 
     def _ask(
         self, route: Route, folders: Sequence[FolderRequest], *, whole: bool = False
@@ -247,33 +341,12 @@ class IndexSource:
 
     def known_projects(self) -> frozenset[str]:
         """Return every project's name met in data, for near-name suggestions; nothing is asked."""
-        names = set(self._cached_projects)
-        for address in self._client.page_addresses():
-            # The last part of a page's address is its project; one that is no name is left out.
-            with suppress(WheelError):
-                names.add(parse_project_name(address.rstrip("/").rpartition("/")[2]))
-        for definition in self._router.definitions:
-            names.update(definition.projects, definition.nightly_projects)
-        for recording in self._recordings.values():
-            names.update(recording.project_names)
-        knowledge = self._knowledge
-        for family in knowledge.families:
-            names.update(family.projects)
-        for rename in knowledge.renames:
-            names.update((rename.project, rename.successor))
-        for pairing in knowledge.pairings:
-            names.update((pairing.project, pairing.partner))
-        for entries in (
-            knowledge.tested_sets,
-            knowledge.stand_ins,
-            knowledge.toolkits,
-            knowledge.toolkit_parts,
-            knowledge.runtime_libraries,
-            knowledge.cuda_numbers,
-            knowledge.marks,
-        ):
-            names.update(entry.project for entry in entries)
-        return frozenset(names)
+        return self._cached_projects | known_names(
+            self._router.definitions,
+            self._recordings.values(),
+            self._knowledge,
+            self._client.page_addresses(),
+        )
 
     def absent_folders(self) -> tuple[tuple[str, str], ...]:
         """Return (index, folder) of folders that answered "absent" for every project asked."""
@@ -306,59 +379,3 @@ def _union(files: Iterable[ListedFile]) -> tuple[ListedFile, ...]:
             metadata=file.metadata if first.metadata is None else first.metadata,
         )
     return tuple(found.values())
-
-
-def _admitted(
-    versions: Iterable[Version], admitted: SpecifierSet, *, prereleases: bool
-) -> list[Version]:
-    """Return the public versions a requirement admits, newest first.
-
-    A pin on a local version (``==0.19.1+cu130``) admits the release it is a build of: the label
-    tells the folder's files apart, not the releases.
-    """
-    public = SpecifierSet(
-        ",".join(
-            spec.operator + (spec.version.partition("+")[0])
-            for spec in admitted
-            if not (spec.operator == "!=" and "+" in spec.version)
-        )
-    )
-    # Pre-releases are open for a project that is named for them or pinned to one by `==`.
-    pinned = any(s.operator in ("==", "===") and not s.version.endswith(".*") for s in admitted)
-    allowed = prereleases or pinned
-    return sorted((v for v in versions if public.contains(v, prereleases=allowed)), reverse=True)
-
-
-def _told_absence(route: Route, answered: Iterable[PageAnswer]) -> str:
-    folders = dict.fromkeys(a.answer.folder for a in answered if a.answer.folder is not None)
-    inside = f" in {', '.join(folders)}" if folders else ""
-    return f"{route.index} does not have {route.project}{inside}"
-
-
-def _nothing_to_ask(route: Route) -> PageAnswer:
-    """Answer for an index that has no folder for this target, and is the project's only source."""
-    return PageAnswer(
-        files=(),
-        rejections=(),
-        answer=IndexAnswer(
-            index=route.index,
-            url="",
-            folder=None,
-            status="absent",
-            source=f"{route.reason}, and it has no folder for this target",
-        ),
-    )
-
-
-def _cut_short(route: Route, folder: FolderRequest) -> PageAnswer:
-    return PageAnswer(
-        files=(),
-        rejections=(),
-        answer=IndexAnswer(
-            index=route.index,
-            url=shown_url(folder.url),
-            folder=folder.shown_folder,
-            status="partial",
-            source=f"only the newest {_RELEASES_LIMIT} releases were asked for",
-        ),
-    )

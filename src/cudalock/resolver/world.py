@@ -17,6 +17,7 @@ from cudalock.cuda import CudaVersion
 from cudalock.errors import UsageError, WheelError
 from cudalock.host import Target, marker_environment, supported_tags
 from cudalock.memo import Memo
+from cudalock.resolver.admitted import admitted_by_request
 from cudalock.resolver.candidates import (
     Candidate,
     ProjectOptions,
@@ -105,7 +106,7 @@ class World:
                 entry.requirement, "", entry.where, kind=FactKind.REQUIREMENT, nightly=False
             )
         )
-        self._admitted = self._admitted_by_user()
+        self._admitted = admitted_by_request(request, self.environment)
         for edge in self.roots:
             self.openings.note(edge, None)
 
@@ -134,15 +135,6 @@ class World:
             make_edge(each, kind=word, subject=subject, source=where, opens_nightly=nightly)
             for each, where, word in written
         ]
-
-    def _admitted_by_user(self) -> dict[str, SpecifierSet]:
-        """Return what the user's own requirements and constraints admit, by project."""
-        admitted: dict[str, SpecifierSet] = {}
-        clauses = [(edge.node, edge.specifier) for edge in self.roots]
-        clauses += [(p, spec) for p, found in self._constraints.items() for _, spec in found]
-        for project, specifier in clauses:
-            admitted[project] = admitted.get(project, SpecifierSet()) & specifier
-        return admitted
 
     def opens_early(self, project: str) -> bool:
         """Whether anything met so far lets pre-releases of a project in."""

@@ -1,0 +1,189 @@
+"""Each definition resolves a real project: from its recording, or from a page in our own hand."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import pytest
+
+from cudalock.cuda import CudaVersion, parse_compute_capability
+from cudalock.host import Target
+from cudalock.index.definitions import load_definitions
+from cudalock.index.recorded import load_recording
+from cudalock.index.routes import AddedIndex
+from cudalock.resolver.request import Request, Requested
+from cudalock.resolver.resolution import Resolution
+from cudalock.session import IndexOptions, Session
+from cudalock.wheel.names import parse_requirement
+from default_index_site import Site
+from publisher_worlds import INDICES, moved_indices, publisher_site, required_index
+
+_PAGES = Path(__file__).parent / "pages"
+
+
+@dataclass(frozen=True)
+class Case:
+    """What is asked, for which machine, and which wheel of the publisher must come out."""
+
+    requirements: tuple[str, ...]
+    wheel: str
+    cuda: str = "13.0"
+    sm: str = "9.0"
+    python: str = "3.12"
+    platform: str = "manylinux_2_39_x86_64"
+    named: bool = False
+    prereleases: tuple[str, ...] = ()
+    # For a page in our own hand: the host it stands for, its path, what the wheels require.
+    host: str = ""
+    path: str = ""
+    page: str = ""
+    requires: dict[str, list[str]] = field(default_factory=dict)
+
+    def request(self) -> Request:
+        return Request(
+            requirements=tuple(
+                Requested(requirement=parse_requirement(text), where="test")
+                for text in self.requirements
+            ),
+            prereleases=frozenset(self.prereleases),
+        )
+
+    def target(self) -> Target:
+        major, minor = self.cuda.split(".")
+        capability = parse_compute_capability(self.sm)
+        return Target(
+            python=self.python,
+            platform=self.platform,
+            cuda=CudaVersion(int(major), int(minor)),
+            driver_cuda=CudaVersion(int(major), int(minor)),
+            capabilities=(capability,),
+            tegra=self.sm == "8.7",
+        )
+
+
+_RECORDED = {
+    "astral": Case(
+        ("mamba-ssm", "torch"),
+        "mamba_ssm-2.3.2.post1+cu.13.0.torch.2.11-cp312-cp312",
+    ),
+    "cosmos": Case(
+        ("decord",), "decord-0.6.0+cu130.torch29-cp313-cp313", named=True, python="3.13"
+    ),
+    "flash-attn": Case(
+        ("flash-attn==2.8.3", "torch==2.8.0"),
+        "flash_attn-2.8.3+cu12torch2.8cxx11abiFALSE-cp312",
+        cuda="12.8",
+    ),
+    "flashinfer": Case(("flashinfer-jit-cache==0.6.4",), "flashinfer_jit_cache-0.6.4+cu130-cp39"),
+    "jetson": Case(
+        ("torch", "torchvision"),
+        "torch-2.7.0-cp310-cp310-linux_aarch64",
+        cuda="12.6",
+        sm="8.7",
+        python="3.10",
+        platform="manylinux_2_35_aarch64",
+    ),
+    "natten": Case(("natten", "torch==2.10.0"), "natten-0.21.6+torch2100cu130-cp312-cp312"),
+    "nvidia": Case(("tensorrt-cu13-libs",), "tensorrt_cu13_libs-10.14.1.48.post1-py2.py3"),
+    "pytorch": Case(("torch==2.11.0", "torchvision"), "torch-2.11.0+cu130-cp312-cp312"),
+    "sglang": Case(("sglang-kernel==0.4.2", "torch"), "sglang_kernel-0.4.2+cu130-cp310-abi3"),
+    "vllm": Case(("vllm==0.19.1",), "vllm-0.19.1+cu130-cp38-abi3"),
+    "windreamer": Case(
+        ("flash-attn-3", "torch==2.10.0"),
+        "flash_attn_3-3.0.0+20260316.cu129torch2100cxx11abitrue.71bf77-cp39",
+        cuda="12.9",
+        named=True,
+    ),
+    "xformers": Case(("xformers",), "xformers-0.0.35-py39-none", named=True),
+}
+_BY_HAND = {
+    "cupy": Case(
+        ("cupy-cuda13x",),
+        "cupy_cuda13x-14.0.0rc1-cp312",
+        prereleases=("cupy-cuda13x",),
+        host="pip.cupy.dev",
+        path="/pre",
+        page="publisher-cupy.html",
+    ),
+    "jax": Case(
+        ("jax-cuda13-pjrt==0.9.1.dev20260110",),
+        "jax_cuda13_pjrt-0.9.1.dev20260110-py3-none",
+        host="us-python.pkg.dev",
+        path="/ml-oss-artifacts-published/jax-public-nightly-artifacts-registry/simple/jax-cuda13-pjrt",
+        page="publisher-jax.html",
+    ),
+    "llama-cpp-python": Case(
+        ("llama-cpp-python",),
+        "llama_cpp_python-0.3.4-cp312",
+        cuda="12.8",
+        host="abetlen.github.io",
+        path="/llama-cpp-python/whl/cu124/llama-cpp-python",
+        page="publisher-llama-cpp-python.html",
+    ),
+    "paddle": Case(
+        ("paddlepaddle-gpu",),
+        "paddlepaddle_gpu-3.2.0-cp312",
+        cuda="12.8",
+        host="www.paddlepaddle.org.cn",
+        path="/packages/stable/cu126/paddlepaddle-gpu",
+        page="publisher-paddle.html",
+    ),
+    "pyg": Case(
+        ("torch-scatter", "torch==2.8.0"),
+        "torch_scatter-2.1.2+pt28cu128-cp312",
+        cuda="12.8",
+        host="data.pyg.org",
+        path="/whl/torch-2.8.0%2Bcu128.html",
+        page="publisher-pyg.html",
+    ),
+}
+
+
+@pytest.fixture(scope="module")
+def default(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Site]:
+    with required_index(tmp_path_factory.mktemp("default")) as site:
+        yield site
+
+
+def _resolve(case: Case, name: str, options: IndexOptions) -> Resolution:
+    added = (AddedIndex(url="", name=name),) if case.named else ()
+    options = IndexOptions(
+        default_index=options.default_index,
+        directory=options.directory,
+        recorded=options.recorded,
+        added=added,
+    )
+    with Session(options) as session:
+        return session.resolve(case.request(), case.target())
+
+
+def _assert_of(resolution: Resolution, name: str, case: Case) -> None:
+    files = [p.file for p in resolution.packages if p.file.filename.startswith(case.wheel)]
+    assert files, [p.file.filename for p in resolution.packages]
+    assert files[0].index == name
+
+
+@pytest.mark.parametrize("name", sorted(_RECORDED))
+def test_a_publisher_resolves_a_real_project_from_its_recording(name: str, default: Site) -> None:
+    case = _RECORDED[name]
+    options = IndexOptions(default_index=default.url, recorded=True, directory=INDICES)
+    _assert_of(_resolve(case, name, options), name, case)
+
+
+@pytest.mark.parametrize("name", sorted(_BY_HAND))
+def test_a_publisher_without_facts_resolves_from_a_page_in_our_own_hand(
+    name: str, default: Site, tmp_path: Path
+) -> None:
+    case = _BY_HAND[name]
+    pages = {case.path: (_PAGES / case.page).read_bytes()}
+    with publisher_site(tmp_path / "wheels", pages, case.requires) as site:
+        moved = moved_indices(tmp_path / "indices", name, case.host, site.url)
+        options = IndexOptions(default_index=default.url, recorded=True, directory=moved)
+        _assert_of(_resolve(case, name, options), name, case)
+
+
+def test_every_definition_has_a_case_and_no_recording_is_left_out() -> None:
+    names = {definition.name for definition in load_definitions(INDICES)}
+    assert names == _RECORDED.keys() | _BY_HAND.keys()
+    recorded = {n for n in names if load_recording(INDICES / "recorded", n) is not None}
+    assert recorded == _RECORDED.keys()
