@@ -6,7 +6,8 @@ the check of a finished solution ask them. What to try next is not decided here.
 
 from collections.abc import Iterable
 
-from cudalock.resolver.candidates import Candidate, ProjectOptions
+from cudalock.resolver.candidates import Candidate, Ghost, ProjectOptions
+from cudalock.resolver.dating import UNDATED
 from cudalock.resolver.request import Edge
 from cudalock.resolver.world import World
 
@@ -19,8 +20,17 @@ def needs_nightly(edges: Iterable[Edge]) -> bool:
 
 
 def only_early_versions(options: ProjectOptions) -> bool:
-    """Whether a project has nothing but pre-releases, which then count as releases."""
+    """Whether a project has nothing but pre-releases, which then count as releases.
+
+    A release whose date is not known may be there: under ``--as-of`` it keeps its pre-releases out.
+    """
+    if any(ghost.fact.object == UNDATED and not _early(ghost) for ghost in options.late):
+        return False
     return all(candidate.version.is_prerelease for candidate in options.candidates)
+
+
+def _early(ghost: Ghost) -> bool:
+    return ghost.version is not None and ghost.version.is_prerelease
 
 
 def admits_early_versions(world: World, project: str, edges: Iterable[Edge]) -> bool:

@@ -15,6 +15,7 @@ from packaging.version import Version
 from cudalock.cuda import coverage
 from cudalock.errors import WheelError
 from cudalock.host import Target
+from cudalock.resolver.dating import late_fact
 from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_violations
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.selection import candidate_key
@@ -31,6 +32,7 @@ from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.names import parse_specifiers, parse_version
+from cudalock.wheel.published import AsOf
 
 __all__ = [
     "Candidate",
@@ -86,7 +88,8 @@ class Ghost:
 class ProjectOptions:
     """What there is of a project: ``candidates`` best first, ``ghosts`` oldest first.
 
-    ``ruled_out`` counts the listed wheels by version and reason. ``unseen`` is the fact that an
+    ``ruled_out`` counts the listed wheels by version and reason; ``late`` are those that nothing
+    but ``--as-of`` rules out. ``unseen`` is the fact that an
     index could not be seen whole, where that leaves something open.
     """
 
@@ -96,6 +99,7 @@ class ProjectOptions:
     listing: ProjectListing
     pythons: frozenset[tuple[str, str]]
     unseen: Fact | None = None
+    late: tuple[Ghost, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -118,6 +122,7 @@ class ProjectOptions:
             Ghost(project=project, version=version, fact=rejection_fact(project, kind), count=count)
             for (version, kind), count in sorted(counts.items())
         ]
+        found.extend(self.late)
         for rejection in self.listing.rejections:
             if rejection.kind in _BROKEN:
                 fact = rejection_fact(project, rejection.kind, rejection.where)
@@ -191,15 +196,18 @@ def build_options(
     cuda_project: bool,
     sha256: frozenset[str] = frozenset(),
     pinned: Callable[[Version], bool] = lambda _: False,
+    as_of: AsOf | None = None,
 ) -> ProjectOptions:
     """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for.
 
     With ``sha256``, only wheels of one of these hashes are candidates. ``pinned`` says whether
-    the user asks for exactly a version.
+    the user asks for exactly a version. With ``as_of``, a wheel that fits is a candidate only if it
+    was published before, or the user asks for exactly its version and it has no date.
     """
     project = listing.project
     kept: list[tuple[tuple[object, ...], Candidate]] = []
     ruled_out: dict[tuple[Version, str], int] = {}
+    late: dict[tuple[Version, str, str], Ghost] = {}
     pythons = frozenset((tag.interpreter, tag.abi) for tag in tag_ranks)
     for listed in listing.files:
         file = _settled(listed, sha256)
@@ -219,6 +227,14 @@ def build_options(
             ruled_out[key] = ruled_out.get(key, 0) + 1
             continue
         candidate = make_candidate(file, pins=pins, knowledge=knowledge)
+        # What the target rules out for good is told by that, not by its date.
+        if as_of is not None and not candidate.violations:
+            fact = late_fact(file, as_of, pinned=pinned)
+            if fact is not None:
+                version, at = file.wheel.version, (file.wheel.version, fact.object, fact.source)
+                known = late.get(at, Ghost(project=project, version=version, fact=fact, count=0))
+                late[at] = replace(known, count=known.count + 1)
+                continue
         kept.append((candidate_key(file, candidate.variant, target, rank), candidate))
     kept.sort(key=lambda entry: entry[0], reverse=True)
     options = ProjectOptions(
@@ -227,6 +243,7 @@ def build_options(
         ruled_out=tuple((*key, count) for key, count in sorted(ruled_out.items())),
         listing=listing,
         pythons=pythons,
+        late=tuple(late[at] for at in sorted(late)),
     )
     if options.complete or (cuda_project and gpu_violations(project, pins)):
         return options

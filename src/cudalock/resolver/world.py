@@ -165,6 +165,7 @@ class World:
                 cuda_project=self.is_cuda_project(project),
                 sha256=self._hashes.get(project, frozenset()),
                 pinned=lambda version: self.user_pins(project, version),
+                as_of=self.request.as_of,
             )
 
         return self._options.get((project, nightly), build)
