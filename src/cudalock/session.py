@@ -228,6 +228,7 @@ class Session:
                 knowledge=self.knowledge,
                 cuda_projects=projects,
                 executor=self._executor,
+                nightly_days={d.name: d.nightly_days for d in self.definitions if d.nightly_days},
             ),
             progress=self._progress,
         )

@@ -16,6 +16,7 @@ from cudalock.host import Target
 from cudalock.resolver.candidates import Candidate, ProjectOptions
 from cudalock.resolver.exhaustive import Refusal, prove, search_facts
 from cudalock.resolver.facts import Fact, FactKind
+from cudalock.resolver.nightly_words import requirement_note
 from cudalock.resolver.world import World
 
 __all__ = [
@@ -35,13 +36,15 @@ _ALSO_LIMIT = 3
 class ConflictFact:
     """A fact with what it covers: ``versions`` (oldest first) and how many ``wheels``.
 
-    ``sources`` are the places that say so, in the order of the versions they speak of.
+    ``sources`` are the places that say so, in the order of the versions they speak of. ``note`` is
+    what a person should know of a requirement beside it: why it leaves a nightly out.
     """
 
     fact: Fact
     sources: tuple[str, ...]
     versions: tuple[Version, ...] = ()
     wheels: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -218,8 +221,9 @@ def _telling_order(fact: Fact) -> tuple[int, Fact]:
 
 def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     """Find what a fact speaks of, within what was asked for: versions, wheels and places."""
+    note = requirement_note(world, fact)
     if not fact.subject or fact.subject.startswith("<"):
-        return ConflictFact(fact=fact, sources=(fact.source,))
+        return ConflictFact(fact=fact, sources=(fact.source,), note=note)
     options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
     ghosts = [ghost for ghost in options.ghosts if ghost.fact == fact]
     places: list[tuple[Version, str]] = []
@@ -231,11 +235,13 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     versions = {version for version, _ in places}
     versions |= {ghost.version for ghost in ghosts if ghost.version is not None}
     places.sort()
+    sources = [source for _, source in places] + [ghost.fact.source for ghost in ghosts]
     return ConflictFact(
         fact=fact,
-        sources=tuple(dict.fromkeys(source for _, source in places)) or (fact.source,),
+        sources=tuple(dict.fromkeys(sources)) or (fact.source,),
         versions=tuple(sorted(versions)),
         wheels=len(places) + sum(ghost.count for ghost in ghosts),
+        note=note,
     )
 
 
