@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from cudalock.errors import CudalockError
 from cudalock.explain.report import format_fact, format_source
 from cudalock.host import Target
-from cudalock.resolver.conflict import Conflict, ConflictFact
+from cudalock.resolver.conflict import Conflict, ConflictFact, UnprovedError
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
 from cudalock.wheel.evidence import Variant
+from cudalock.wheel.published import AsOf
 
 __all__ = ["error_form", "format_json", "locked_form", "refused_form"]
 
@@ -26,7 +27,7 @@ def format_json(form: Mapping[str, object]) -> str:
 def locked_form(resolution: Resolution, lock: str | None) -> dict[str, object]:
     """Return the form of a set; ``lock`` is the path that was written, if one was."""
     return {
-        **_empty("locked", resolution.target),
+        **_empty("locked", resolution.target, resolution.as_of),
         "packages": [_package(package) for package in resolution.packages],
         "warnings": [
             {"code": w.code, "message": w.message, "facts": list(w.facts)}
@@ -38,11 +39,15 @@ def locked_form(resolution: Resolution, lock: str | None) -> dict[str, object]:
 
 
 def refused_form(
-    target: Target, conflict: Conflict, remedies: Sequence[tuple[str, Sequence[str], str]]
+    target: Target,
+    conflict: Conflict,
+    remedies: Sequence[tuple[str, Sequence[str], str]],
+    *,
+    as_of: AsOf | None = None,
 ) -> dict[str, object]:
     """Return the form of a proved "no"; each remedy is (command, changes, note)."""
     return {
-        **_empty("refused", target),
+        **_empty("refused", target, as_of),
         "conflict": {
             "facts": [_fact(fact) for fact in conflict.facts],
             "also": [[_fact(fact) for fact in facts] for facts in conflict.also],
@@ -54,10 +59,16 @@ def refused_form(
     }
 
 
-def error_form(error: CudalockError, target: Target | None) -> dict[str, object]:
+def error_form(
+    error: CudalockError, target: Target | None, *, as_of: AsOf | None = None
+) -> dict[str, object]:
     """Return the form of an error: ``error`` when asked wrongly, ``unknown`` when not told."""
     return {
-        **_empty("error" if error.exit_code == 2 else "unknown", target),
+        **_empty("error" if error.exit_code == 2 else "unknown", target, as_of),
+        "warnings": [
+            {"code": "seen", "message": format_fact(fact), "facts": list(fact.sources)}
+            for fact in (error.seen if isinstance(error, UnprovedError) else ())
+        ],
         "error": {
             "code": error.code,
             "message": error.message,
@@ -67,7 +78,7 @@ def error_form(error: CudalockError, target: Target | None) -> dict[str, object]
     }
 
 
-def _empty(status: str, target: Target | None) -> dict[str, object]:
+def _empty(status: str, target: Target | None, as_of: AsOf | None = None) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "status": status,
@@ -77,6 +88,7 @@ def _empty(status: str, target: Target | None) -> dict[str, object]:
         "warnings": [],
         "conflict": None,
         "needs_driver": None,
+        "as_of": None if as_of is None else str(as_of),
         "lock": None,
     }
 

@@ -15,7 +15,14 @@ from cudalock.resolver.conflict import Conflict, ConflictFact, ProjectSummary
 from cudalock.resolver.facts import FactKind
 from cudalock.resolver.notes import format_versions, plural
 
-__all__ = ["format_conflict", "format_fact", "format_source", "format_summary", "format_target"]
+__all__ = [
+    "format_conflict",
+    "format_fact",
+    "format_seen",
+    "format_source",
+    "format_summary",
+    "format_target",
+]
 
 
 def format_target(target: Target) -> str:
@@ -103,6 +110,12 @@ def format_conflict(conflict: Conflict, target: Target) -> str:
     if summaries:
         told += ["", *summaries]
     return "\n".join(told)
+
+
+def format_seen(facts: Iterable[ConflictFact]) -> str:
+    """Tell the facts by which all that was seen is refused, one a line."""
+    lines = [f"  {_sourced(described)}" for described in facts]
+    return "\n".join(["What was seen does not do:", *lines]) if lines else ""
 
 
 def _counts(summary: ProjectSummary) -> bool:

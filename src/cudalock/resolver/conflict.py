@@ -24,6 +24,7 @@ __all__ = [
     "ConflictFact",
     "NoSolutionError",
     "ProjectSummary",
+    "UnprovedError",
     "make_conflict",
     "summarise",
 ]
@@ -87,16 +88,27 @@ class NoSolutionError(ResolutionError):
         self.target = target
 
 
+class UnprovedError(ResolutionStoppedError):
+    """Refused by what was seen, which is not all there is: could not tell.
+
+    ``seen`` are the facts that refuse it, without those that prove nothing.
+    """
+
+    def __init__(self, message: str, *, where: str | None, seen: tuple[ConflictFact, ...]) -> None:
+        super().__init__(message, where=where)
+        self.seen = seen
+
+
 def make_conflict(world: World, refusal: Refusal) -> Conflict:
     """Make a refusal minimal and find further independent ones.
 
-    Raises `ResolutionStoppedError` when the minimal set rests on something that could not be seen
+    Raises `UnprovedError` when the minimal set rests on something that could not be seen
     (a page that is not whole, a wheel without metadata): then a solution may exist.
     """
     core = _minimal(world, _preferred(world, refusal.facts), frozenset())
     unseen = sorted(fact for fact in core if fact.kind.proves_nothing)
     if unseen:
-        raise _could_not_tell(unseen)
+        raise _could_not_tell(unseen, _described(world, core.difference(unseen)))
     also: list[frozenset[Fact]] = []
     aside = _own(core)
     while len(also) < _ALSO_LIMIT and aside:
@@ -178,12 +190,13 @@ def _minimal(world: World, facts: frozenset[Fact], aside: frozenset[Fact]) -> fr
     return core
 
 
-def _could_not_tell(unseen: list[Fact]) -> ResolutionStoppedError:
+def _could_not_tell(unseen: list[Fact], seen: tuple[ConflictFact, ...]) -> UnprovedError:
     lines = [f"{fact.subject}: wheels {fact.detail}" for fact in unseen]
     sources = sorted({fact.source for fact in unseen if fact.source})
-    return ResolutionStoppedError(
+    return UnprovedError(
         "could not tell whether a set exists: " + "; ".join(lines),
         where=", ".join(sources[:3]) or None,
+        seen=seen,
     )
 
 

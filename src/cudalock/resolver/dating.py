@@ -32,9 +32,9 @@ def late_fact(
             kind=FactKind.UNKNOWN,
             subject=file.wheel.project,
             object=UNDATED,
-            detail=f"not known to be of {as_of} or before (`--as-of`; an exact pin takes one "
-            "all the same)",
-            source="no upload time, no date in the version" if when is None else str(when),
+            detail=f"without a date that says they are of {as_of} or before (`--as-of`; an exact "
+            "pin takes one all the same)",
+            source="" if when is None else str(when),
         )
     return Fact(
         kind=FactKind.REJECTION,

@@ -109,9 +109,9 @@ def _parse_time(text: str) -> datetime | None:
     day, clock, fraction, offset = found.groups()
     zone = "+00:00" if offset in "Zz" else offset
     try:
-        return datetime.fromisoformat(f"{day}T{clock}.{(fraction or '0')[:6]:0<6}{zone}").astimezone(
-            UTC
-        )
+        return datetime.fromisoformat(
+            f"{day}T{clock}.{(fraction or '0')[:6]:0<6}{zone}"
+        ).astimezone(UTC)
     except (ValueError, OverflowError):
         # The 30th of February, or a time that lies beyond the calendar once it is in UTC.
         return None
