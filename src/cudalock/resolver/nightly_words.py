@@ -41,9 +41,11 @@ def requirement_note(world: World, fact: Fact) -> str:
     options = world.options(project, nightly=nightly)
     specifier = Requirement(fact.detail).specifier
     versions = _versions(options)
+    others = [edge for edge in world.roots if edge.node == project and edge.fact != fact]
+    wanted = [version for version in versions if all(edge.admits(version) for edge in others)]
     return (
         _gone(world, project, options, versions, exact_pin(specifier))
-        or _left_out(versions, specifier)
+        or _left_out(wanted, specifier)
         or _none(options, versions, allowed=world.allows_prereleases(project))
     )
 
@@ -80,7 +82,10 @@ def _span(days: list[date]) -> str:
 
 
 def _left_out(versions: Iterable[Version], specifier: SpecifierSet) -> str:
-    """Say of the newest pre-release that a bound leaves out although it names its release."""
+    """Say of the newest pre-release that a bound leaves out although it names its release.
+
+    ``versions`` are those that all else the user asks of the project admits.
+    """
     told = ""
     for version in versions:
         if not version.is_prerelease or specifier.contains(version, prereleases=True):
@@ -107,12 +112,14 @@ def _none(options: ProjectOptions, versions: Iterable[Version], *, allowed: bool
     """Say that a project whose nightlies are wanted has none, and where they were looked for."""
     if not allowed or any(version.is_prerelease for version in versions):
         return ""
-    folders = sorted(
-        {
-            f"`{answer.index}` does not have it in {answer.folder}"
-            for answer in options.listing.answers
-            if answer.status == "absent" and (answer.folder or "").startswith("nightly")
-        }
-    )
-    where = f" ({', '.join(folders)})" if folders else ""
+    folders: dict[str, list[str]] = {}
+    for answer in options.listing.answers:
+        if answer.status == "absent" and answer.folder and answer.folder.startswith("nightly"):
+            folders.setdefault(answer.index, []).append(answer.folder)
+    spans = [
+        f"`{index}` does not have it in {min(names)}"
+        + (f" to {max(names)}" if len(set(names)) > 1 else "")
+        for index, names in sorted(folders.items())
+    ]
+    where = f" ({', '.join(spans)})" if spans else ""
     return f"no nightly of {options.project} is listed{where}"
