@@ -51,7 +51,8 @@ class Candidate:
     """One wheel that the target's tags accept. Equal when it is the same URL.
 
     ``variant`` is what the page alone tells; ``violations`` what the target contradicts in it;
-    ``last_resort`` says why the wheel is used only when nothing else solves.
+    ``last_resort`` says why the wheel is used only when nothing else solves, ``late`` why
+    ``--as-of`` rules it out.
     """
 
     project: str
@@ -61,6 +62,7 @@ class Candidate:
     violations: tuple[Violation, ...] = field(compare=False, default=())
     last_resort: str | None = field(compare=False, default=None)
     direct: bool = field(compare=False, default=False)
+    late: Fact | None = field(compare=False, default=None)
 
     @property
     def version(self) -> Version:
@@ -88,8 +90,7 @@ class Ghost:
 class ProjectOptions:
     """What there is of a project: ``candidates`` best first, ``ghosts`` oldest first.
 
-    ``ruled_out`` counts the listed wheels by version and reason; ``late`` are those that nothing
-    but ``--as-of`` rules out. ``unseen`` is the fact that an
+    ``ruled_out`` counts the listed wheels by version and reason. ``unseen`` is the fact that an
     index could not be seen whole, where that leaves something open.
     """
 
@@ -99,7 +100,6 @@ class ProjectOptions:
     listing: ProjectListing
     pythons: frozenset[tuple[str, str]]
     unseen: Fact | None = None
-    late: tuple[Ghost, ...] = ()
 
     @property
     def complete(self) -> bool:
@@ -122,7 +122,6 @@ class ProjectOptions:
             Ghost(project=project, version=version, fact=rejection_fact(project, kind), count=count)
             for (version, kind), count in sorted(counts.items())
         ]
-        found.extend(self.late)
         for rejection in self.listing.rejections:
             if rejection.kind in _BROKEN:
                 fact = rejection_fact(project, rejection.kind, rejection.where)
@@ -201,13 +200,12 @@ def build_options(
     """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for.
 
     With ``sha256``, only wheels of one of these hashes are candidates. ``pinned`` says whether
-    the user asks for exactly a version. With ``as_of``, a wheel that fits is a candidate only if it
-    was published before, or the user asks for exactly its version and it has no date.
+    the user asks for exactly a version. With ``as_of``, a candidate says of itself why it does not
+    count, unless it was published before, or it has no date and the user asks for its version.
     """
     project = listing.project
     kept: list[tuple[tuple[object, ...], Candidate]] = []
     ruled_out: dict[tuple[Version, str], int] = {}
-    late: dict[tuple[Version, str, str], Ghost] = {}
     pythons = frozenset((tag.interpreter, tag.abi) for tag in tag_ranks)
     for listed in listing.files:
         file = _settled(listed, sha256)
@@ -229,12 +227,7 @@ def build_options(
         candidate = make_candidate(file, pins=pins, knowledge=knowledge)
         # What the target rules out for good is told by that, not by its date.
         if as_of is not None and not candidate.violations:
-            fact = late_fact(file, as_of, pinned=pinned)
-            if fact is not None:
-                version, at = file.wheel.version, (file.wheel.version, fact.object, fact.source)
-                known = late.get(at, Ghost(project=project, version=version, fact=fact, count=0))
-                late[at] = replace(known, count=known.count + 1)
-                continue
+            candidate = replace(candidate, late=late_fact(file, as_of, pinned=pinned))
         kept.append((candidate_key(file, candidate.variant, target, rank), candidate))
     kept.sort(key=lambda entry: entry[0], reverse=True)
     options = ProjectOptions(
@@ -243,7 +236,6 @@ def build_options(
         ruled_out=tuple((*key, count) for key, count in sorted(ruled_out.items())),
         listing=listing,
         pythons=pythons,
-        late=tuple(late[at] for at in sorted(late)),
     )
     if options.complete or (cuda_project and gpu_violations(project, pins)):
         return options

@@ -248,10 +248,9 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     versions = {version for version, _ in places}
     versions |= {ghost.version for ghost in ghosts if ghost.version is not None}
     places.sort()
-    sources = [source for _, source in places] + [ghost.fact.source for ghost in ghosts]
     return ConflictFact(
         fact=fact,
-        sources=tuple(dict.fromkeys(sources)) or (fact.source,),
+        sources=tuple(dict.fromkeys(source for _, source in places)) or (fact.source,),
         versions=tuple(sorted(versions)),
         wheels=len(places) + sum(ghost.count for ghost in ghosts),
         note=note,
@@ -261,9 +260,10 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
 def _said(world: World, candidate: Candidate) -> set[Fact]:
     """Return the facts that speak of one candidate, as far as it was read."""
     details = world.known(candidate)
+    late = set() if candidate.late is None else {candidate.late}
     if details is None:
-        return {violation.fact for violation in candidate.violations}
-    said = {violation.fact for violation in details.violations}
+        return {violation.fact for violation in candidate.violations} | late
+    said = {violation.fact for violation in details.violations} | late
     said.update(demand.fact for demand in details.demands)
     said.update(edge.fact for edge in world.edges(candidate))
     if details.rejection is not None:
@@ -301,4 +301,4 @@ def _reason(world: World, options: ProjectOptions, url: str) -> str | None:
         return violations[0].fact.detail.removeprefix("is ").removeprefix("built for ")
     if details is not None and details.rejection is not None:
         return details.rejection.detail
-    return None
+    return None if candidate.late is None else candidate.late.detail

@@ -153,6 +153,8 @@ class Judge:
             nightly = candidate.file.nightly and not world.opens_nightly(project)
             if nightly or (early and not world.opens_early(project)):
                 alone.append(frozenset({rejection_fact(project, "pre-release")}))
+        if candidate.late is not None:
+            alone.append(frozenset({candidate.late}))
         for facts in alone:
             if all(self._enabled(fact) for fact in facts):
                 return Because(facts)

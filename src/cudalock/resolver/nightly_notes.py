@@ -77,11 +77,11 @@ def _undated(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[Se
         chosen = Version(package.version.public)
         newer = sorted(
             {
-                ghost.version
-                for ghost in options.late
-                if ghost.fact.object == UNDATED
-                and ghost.version is not None
-                and Version(ghost.version.public) > chosen
+                candidate.version
+                for candidate in options.candidates
+                if candidate.late is not None
+                and candidate.late.object == UNDATED
+                and Version(candidate.version.public) > chosen
             }
         )
         if newer:
@@ -102,7 +102,11 @@ def _older(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetW
         if not world.allows_prereleases(package.project) or package.version.is_prerelease:
             continue
         options = world.options(package.project, nightly=True)
-        early = [c.version for c in options.candidates if c.version.is_prerelease]
+        early = [
+            candidate.version
+            for candidate in options.candidates
+            if candidate.version.is_prerelease and candidate.late is None
+        ]
         newest = max(early, default=None)
         if newest is not None and newest < Version(package.version.public):
             yield SetWarning(
