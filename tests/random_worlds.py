@@ -5,6 +5,7 @@ can shrink). `Oracle` decides it by trying every combination of wheels that the 
 and checking each against rules written here a second time, from the wheels themselves.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -33,6 +34,7 @@ _HOST = "https://wheels.test/"
 # Of wheels without an upload time, nightlies of the 7th count and those of the 8th do not.
 _AS_OF, _BEFORE, _AFTER = "2026-01-07", "2026-01-01T07:08:09Z", "2026-02-01T07:08:09.503430Z"
 _TAGS = "cp312-cp312-manylinux_2_28_x86_64"
+_NAMED = re.compile(r"torch(\d\.\d)(andhigher)?\Z")
 _ENVIRONMENT = {"sys_platform": "linux", "extra": ""}
 _TARGET = Target(
     python="3.12",
@@ -93,6 +95,7 @@ class RandomWorld:
     """What is asked, and what there is. ``partial`` are projects whose page is not whole.
 
     ``train`` are projects whose nightlies go by their day where they pin none of each other.
+    ``labelled`` is the project that labels mean by ``torch``.
     """
 
     wheels: tuple[Wheel, ...]
@@ -107,6 +110,7 @@ class RandomWorld:
     partial: frozenset[str] = frozenset()
     train: tuple[str, ...] = ()
     as_of: str | None = None
+    labelled: str | None = None
 
 
 def make_world(
@@ -157,6 +161,11 @@ def make_world(
         marks=tuple(
             ProjectMark(kind="needs-pairing", project=project, value=partner, source="marks")
             for project, partner in spec.needs_pairing
+        )
+        + tuple(
+            ProjectMark(kind="label-word", project=project, value="", source="labels")
+            for project in (spec.labelled,)
+            if project is not None
         ),
     )
     return World(
@@ -183,7 +192,12 @@ def random_world(rng: Random) -> RandomWorld:
     projects = ["a", "b", "c", "d", "e"][: rng.randint(4, 5)]
     with_parts = rng.random() < 0.2
     names = [*projects, "t", "u"] if with_parts else projects
-    wheels = [wheel for project in projects for wheel in _wheels(rng, project, names)]
+    labelled = rng.choice(projects) if rng.random() < 0.3 else None
+    wheels = [
+        wheel
+        for project in projects
+        for wheel in _wheels(rng, project, names, named=labelled not in (None, project))
+    ]
     for part in ("t", "u") if with_parts else ():
         versions = rng.sample(["12.8.1", "12.9.0", "13.0.2", "13.0.5", "13.1.0"], 3)
         wheels += [Wheel(project=part, version=version) for version in versions]
@@ -229,10 +243,11 @@ def random_world(rng: Random) -> RandomWorld:
         partial=frozenset({rng.choice(projects)}) if now(0.08) else frozenset(),
         train=tuple(rng.sample(projects, rng.randint(2, 3))) if now(0.25) else (),
         as_of=_AS_OF if dated else None,
+        labelled=labelled,
     )
 
 
-def _wheels(rng: Random, project: str, names: list[str]) -> Iterator[Wheel]:
+def _wheels(rng: Random, project: str, names: list[str], *, named: bool) -> Iterator[Wheel]:
     labels = rng.random() < 0.25
     seen = set()
     for _ in range(rng.randint(2, 4)):
@@ -243,6 +258,10 @@ def _wheels(rng: Random, project: str, names: list[str]) -> Iterator[Wheel]:
         version = f"{base}.dev{day}" if nightly else base + early
         if labels:
             version += rng.choice(["+cu130", "+cu130", "+cu130", "+cu126", "+cu131", "+cpu"])
+            if named and rng.random() < 0.5:
+                version += (
+                    f"torch{rng.choice(['1.0', '2.0', '3.0'])}{rng.choice(['', 'andhigher'])}"
+                )
         other = rng.random() < 0.06
         if version in seen:
             continue
@@ -371,7 +390,7 @@ class Oracle:
                         done.add((project, extra))
                         pending.extend(
                             (project, found, wheel.nightly, "dependency")
-                            for found in _requirements(wheel, extra)
+                            for found in (*_requirements(wheel, extra), *self._newer(wheel, extra))
                         )
         return asked
 
@@ -413,7 +432,7 @@ class Oracle:
     def _rejection(self, wheel: Wheel) -> str | None:
         if wheel.tags != _TAGS:
             return "python"
-        if wheel.version.endswith("+cpu"):
+        if _label(wheel.version) == "cpu":
             return "cpu"
         pinned = self._user_pins(wheel.project, Version(wheel.version))
         if wheel.yanked and not pinned:
@@ -461,6 +480,8 @@ class Oracle:
             for project, versions, _, _ in spec.pairings
         ):
             return False
+        if partner == spec.labelled and _NAMED.search(wheel.version):
+            return False
         for text in wheel.requires or ():
             requirement = Requirement(text)
             if (
@@ -474,6 +495,21 @@ class Oracle:
     def _pinned(self, project: str) -> bool:
         """Whether the user asks for exactly one version of a project."""
         return bool(self._pins_of(project))
+
+    def _paired(self, project: str, version: Version) -> bool:
+        return any(
+            project == bound
+            and SpecifierSet(versions).contains(Version(version.public), prereleases=True)
+            for bound, versions, _, _ in self._spec.pairings
+        )
+
+    def _newer(self, wheel: Wheel, extra: str) -> Iterator[Requirement]:
+        """Yield what a label that allows newer releases requires, unless a pairing says otherwise."""
+        named = _NAMED.search(wheel.version)
+        if named is None or not named[2] or extra or wheel.requires is None:
+            return
+        if not self._paired(wheel.project, Version(wheel.version)):
+            yield Requirement(f"{self._spec.labelled}>={named[1]}")
 
     def _user_pins(self, project: str, version: Version) -> bool:
         return any(
@@ -506,6 +542,7 @@ class Oracle:
             if len(publics) > 1:
                 return False
         partners = {partner for _, _, partner, _ in spec.pairings}
+        partners |= {spec.labelled} if spec.labelled is not None else set()
         bound: dict[str, set[str]] = {}
         for project, clause, partner, minor in spec.pairings:
             version = versions.get(project)
@@ -515,6 +552,16 @@ class Oracle:
                 and self._enabled(("pairing", project, f"<lib{partner}>"))
             ):
                 bound.setdefault(partner, set()).add(minor)
+        for project, version in versions.items():
+            named = _NAMED.search(version.local or "")
+            if (
+                named is not None
+                and not named[2]
+                and spec.labelled is not None
+                and not self._paired(project, version)
+                and self._enabled(("pairing", project, f"<lib{spec.labelled}>"))
+            ):
+                bound.setdefault(spec.labelled, set()).add(named[1])
         for partner in partners & set(versions):
             version = versions[partner]
             minor = f"{version.major}.{version.minor}"
@@ -563,9 +610,10 @@ def _agreed(specifiers: list[SpecifierSet]) -> Version | None:
 
 def _by_label(project: str, version: Version) -> list[list[Key]]:
     """Return the facts that rule a wheel out by its label."""
-    if version.local == "cu126":
+    label = _label(str(version))
+    if label == "cu126":
         return [[("demand", project, "<cuda-runtime>"), ("target", "<cuda-runtime>", "")]]
-    if version.local == "cu131":
+    if label == "cu131":
         return [[("demand", project, "<cuda>"), ("policy", "<cuda>", "")]]
     return []
 
@@ -576,6 +624,11 @@ def key_of(fact: Fact) -> Key:
     if word in ("requirement", "override", "dependency", "constraint"):
         return (word, fact.subject, fact.detail)
     return (word, fact.subject, fact.object)
+
+
+def _label(version: str) -> str:
+    """Return the CUDA part of a version's label."""
+    return version.partition("+")[2].partition("torch")[0]
 
 
 def _pins(specifier: SpecifierSet) -> list[str]:

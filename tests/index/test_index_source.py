@@ -462,7 +462,7 @@ def test_a_versioned_project_the_default_index_lacks_is_absent(world: World) -> 
 def test_releases_past_the_limit_are_not_asked_and_the_answer_is_partial(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cudalock.index.source.RELEASES_LIMIT", 2)
+    monkeypatch.setattr("cudalock.index.asking.RELEASES_LIMIT", 2)
     world.site.put_page("/simple", "serve", *(wheel("serve", f"{n}.0") for n in range(4)))
     with world.source(cuda=CUDA_130) as source:
         listing = ask(source, "serve")
@@ -947,6 +947,17 @@ def test_a_name_met_in_nightlies_stays_there_and_the_copy_elsewhere_is_named(wor
     assert listing.notes == (
         "the default index also lists tri (newest 3.0.0): not considered, it comes from frame",
     )
+
+
+def test_a_pre_release_a_person_pins_may_be_where_the_project_is_at_home(world: World) -> None:
+    world.site.put_page("/frame/nightly/cu130", "tri", wheel("tri", "3.6.0.dev20260101"))
+    world.site.put_page("/simple", "tri", wheel("tri", "3.5.0rc1"), wheel("tri", "3.5.0"))
+    with world.source() as source:
+        assert names(ask(source, "tri", nightly=True)) == [wheel("tri", "3.6.0.dev20260101")]
+        listing = ask(source, "tri", "==3.5.0rc1", nightly=True)
+    assert names(listing) == [wheel("tri", "3.5.0"), wheel("tri", "3.5.0rc1")]
+    assert {file.index for file in listing.files} == {"default"}
+    assert listing.notes == ("frame does not list tri 3.5.0rc1: it comes from the default index",)
 
 
 def test_a_default_index_that_cannot_be_read_does_not_stand_in_the_way_of_a_nightly(

@@ -67,7 +67,7 @@ def _resolve(
             requests = session.requests
     written = None if args.dry_run else _write(args, inputs, lock)
     if args.format == "json":
-        sys.stdout.write(format_json(locked_form(resolution, written)))
+        sys.stdout.write(format_json(locked_form(resolution, written, inputs.warnings)))
     report_resolution(terminal, resolution, written=written, requests=requests)
     return 0
 
@@ -117,9 +117,8 @@ def _refuse(
             remedies = session.remedies(inputs.request, target, conflict)
     told = [(_command(args, inputs, remedy), remedy.changes, remedy.note) for remedy in remedies]
     if args.format == "json":
-        sys.stdout.write(
-            format_json(refused_form(target, conflict, told, as_of=inputs.request.as_of))
-        )
+        form = refused_form(target, conflict, told, inputs.warnings, as_of=inputs.request.as_of)
+        sys.stdout.write(format_json(form))
         return error.exit_code
     for command, changes, note in told:
         words = " and ".join(f"`{change}`" for change in changes)

@@ -152,6 +152,7 @@ _REASONS = {
     "rocm": "ROCm",
     "xpu": "XPU",
     "musa": "MUSA",
+    "vulkan": "Vulkan",
     "hash": "of another hash than was asked for",
     "yanked": "yanked",
     "placeholder": "a placeholder",
@@ -309,9 +310,9 @@ def rejection_kind(
     if knowledge.placeholder(wheel.project, wheel.version) is not None:
         return "placeholder"
     vendor = label_of(wheel.version.local).vendor
-    if vendor in ("rocm", "xpu", "musa"):
+    if vendor in ("rocm", "xpu", "musa", "vulkan"):
         return vendor
-    if vendor == "cpu" and not target.cpu:
+    if not target.cpu and (vendor == "cpu" or knowledge.cpu_build(file) is not None):
         return "cpu"
     # Last, because it is the one reason that a pin sets aside.
     return "yanked" if file.yanked is not False else None
