@@ -3,6 +3,7 @@
 import json
 import tomllib
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -12,11 +13,12 @@ import pytest
 from cudalock import CudaVersion, Target, parse_driver_version
 from cudalock.cli.main import main
 from cudalock.index.client import open_client
-from cudalock.resolver.conflict import NoSolutionError
+from cudalock.resolver.conflict import NoSolutionError, UnprovedError
 from cudalock.resolver.request import Request, Requested
 from cudalock.resolver.resolution import Resolution
 from cudalock.session import IndexOptions, Session
 from cudalock.wheel.names import parse_requirement
+from cudalock.wheel.published import parse_as_of
 from default_index_site import Site, default_index
 from publisher_worlds import moved_indices, publisher_site, required_index
 
@@ -306,3 +308,77 @@ def test_a_remedy_lets_the_nightlies_of_the_train_in(
     first = remedies[0]
     assert first.changes == ("--prerelease torchvision",)
     assert first.prereleases == ("torchvision",)
+
+
+def test_a_folder_a_release_is_asked_for_those_that_were_there(site: Site, tmp_path: Path) -> None:
+    for version, time in (("0.19.1", "2026-02-01T07:08:09Z"), ("0.20.2", "2026-03-01T07:08:09Z")):
+        path = site.add("vllm", version, tag=_LINUX)
+        site.times[path.name] = time
+    pages = {
+        f"/{version}/cu130/vllm": _page(f"{version}+cu130", project="vllm")
+        for version in ("0.19.1", "0.20.2")
+    }
+    with (
+        publisher_site(tmp_path / "publisher", pages) as publisher,
+        open_client(environ={}) as client,
+    ):
+        folder = moved_indices(tmp_path / "indices", "vllm", "wheels.vllm.ai", publisher.url)
+        options = IndexOptions(default_index=site.url, directory=folder)
+        target = Target(
+            python="3.12",
+            platform="manylinux_2_28_x86_64",
+            driver=parse_driver_version("580.65.06"),
+            driver_cuda=CudaVersion(13, 0),
+            cuda=CudaVersion(13, 0),
+        )
+        with Session(options, client=client) as session:
+            request = Request(
+                requirements=_requested(["vllm"]),
+                as_of=parse_as_of("2026-02-20", where="test"),
+            )
+            # The publisher's own page dates nothing, so only a pin takes what it lists.
+            with pytest.raises(UnprovedError) as untold:
+                session.resolve(request, target)
+            pinned = replace(request, requirements=_requested(["vllm==0.19.1"]))
+            resolution = session.resolve(pinned, target)
+            asked = publisher.asked
+    assert "vllm: wheels without a date" in untold.value.message
+    assert [str(package.version) for package in resolution.packages] == ["0.19.1+cu130"]
+    assert "/0.19.1/cu130/vllm/" in asked
+    assert not any(path.startswith("/0.20.2") for path in asked)
+
+
+def test_a_hint_repeats_what_lets_pre_releases_in(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.uploaded = "2026-02-01T07:08:09Z"
+    site.add("torch", "2.11.0.dev20260120")
+    site.add("torch", "2.10.0")
+    site.add("torchvision", "0.25.0", requires=["torch==2.10.0"])
+    site.add("torchvision", "0.26.0.dev20260120", requires=["torch==2.11.0.dev20260120"])
+    words = ["torch==2.11.0.dev20260120", "torchvision", "--only-default-index"]
+    code, form = _run(capsys, site, tmp_path, *words, "--as-of", "2026-02-20")
+    assert code == 1
+    opened = next(
+        r for r in form["conflict"]["remedies"] if "--prerelease torchvision" in r["changes"]
+    )
+    assert "--prerelease torchvision" in opened["command"]
+    assert "--as-of 2026-02-20" in opened["command"]
+    notes = " ".join(fact["text"] for fact in form["conflict"]["facts"])
+    assert "2.11.0.dev20260120 is before" not in notes, "2.10.0 is another release"
+
+
+def test_the_project_names_whose_nightlies_are_wanted(
+    site: Site, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    site.add("left", "1.0")
+    site.add("left", "1.1.dev20260101")
+    text = "[project]\nname = 'x'\nversion = '1'\ndependencies = ['left']\n"
+    chosen = []
+    for table in ("", "[tool.cudalock]\nnightly = ['Left']\n"):
+        (tmp_path / "pyproject.toml").write_text(text + table, encoding="utf-8")
+        flags = ["--only-default-index", "--project", str(tmp_path)]
+        code, form = _run(capsys, site, tmp_path, *flags)
+        assert code == 0
+        chosen.append(form["packages"][0]["version"])
+    assert chosen == ["1.0", "1.1.dev20260101"]
