@@ -18,7 +18,8 @@ _JSON = {"Content-Type": "application/vnd.pypi.simple.v1+json"}
 
 @dataclass
 class Site:
-    """``faults`` maps a project to what its page answers instead."""
+    """``faults`` maps a project to what its page answers instead; ``uploaded`` is when
+    all came, ``times`` when some did, by file name."""
 
     folder: Path
     url: str = ""
@@ -26,6 +27,8 @@ class Site:
     faults: dict[str, Reply] = field(default_factory=dict)
     bad_hashes: set[str] = field(default_factory=set)
     server: Loopback | None = None
+    uploaded: str | None = None
+    times: dict[str, str] = field(default_factory=dict)
 
     def add(
         self,
@@ -70,8 +73,11 @@ class Site:
             digest = hashlib.sha256(path.read_bytes()).hexdigest()
             if path.name in self.bad_hashes:
                 digest = digest[:-1]
+            uploaded = self.times.get(path.name, self.uploaded)
+            time = {} if uploaded is None else {"upload-time": uploaded}
             files.append(
                 {
+                    **time,
                     "filename": path.name,
                     "url": f"/files/{path.name.replace('+', '%2B')}",
                     "hashes": {"sha256": digest},

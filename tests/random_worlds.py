@@ -24,12 +24,15 @@ from cudalock.resolver.source import MemorySource, Source
 from cudalock.resolver.world import World
 from cudalock.wheel import CoreMetadata, IndexAnswer, Knowledge, ListedFile, ProjectListing
 from cudalock.wheel.filename import parse_wheel_file
-from cudalock.wheel.knowledge import Family, Pairing, ProjectMark, ToolkitPart
+from cudalock.wheel.knowledge import Family, Pairing, ProjectMark, ToolkitPart, Train
+from cudalock.wheel.published import parse_as_of
 
 __all__ = ["Oracle", "RandomWorld", "Wheel", "make_world", "random_world"]
 
 Key = tuple[str, str, str]
 _HOST = "https://wheels.test/"
+# Of wheels without an upload time, nightlies of the 7th count and those of the 8th do not.
+_AS_OF, _BEFORE, _AFTER = "2026-01-07", "2026-01-01T07:08:09Z", "2026-02-01T07:08:09.503430Z"
 _TAGS = "cp312-cp312-manylinux_2_28_x86_64"
 _NAMED = re.compile(r"torch(\d\.\d)(andhigher)?\Z")
 _ENVIRONMENT = {"sys_platform": "linux", "extra": ""}
@@ -54,6 +57,7 @@ class Wheel:
     tags: str = _TAGS
     nightly: bool = False
     yanked: bool = False
+    uploaded: str | None = None
 
     @property
     def filename(self) -> str:
@@ -81,6 +85,7 @@ class Wheel:
             sha256=("a" * 64,),
             yanked=self.yanked,
             nightly=self.nightly,
+            upload_time=self.uploaded,
             metadata=metadata,
         )
 
@@ -89,6 +94,7 @@ class Wheel:
 class RandomWorld:
     """What is asked, and what there is. ``partial`` are projects whose page is not whole.
 
+    ``train`` are projects whose nightlies go by their day where they pin none of each other.
     ``labelled`` is the project that labels mean by ``torch``.
     """
 
@@ -102,6 +108,8 @@ class RandomWorld:
     needs_pairing: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
     partial: frozenset[str] = frozenset()
+    train: tuple[str, ...] = ()
+    as_of: str | None = None
     labelled: str | None = None
 
 
@@ -146,6 +154,7 @@ def make_world(
             )
             for project, versions, partner, minor in spec.pairings
         ),
+        trains=(Train(name="train", projects=spec.train, source="trains"),) if spec.train else (),
         toolkit_parts=tuple(
             ToolkitPart(project=project, own_number=False, source="parts") for project in spec.parts
         ),
@@ -165,6 +174,7 @@ def make_world(
             constraints=_asked(spec.constraints, "constraints"),
             overrides=_asked(spec.overrides, "overrides"),
             prereleases=spec.prereleases,
+            as_of=None if spec.as_of is None else parse_as_of(spec.as_of, where="drawn"),
         ),
         target=target or _TARGET,
         source=source or MemorySource(files, listings=listings),
@@ -191,6 +201,12 @@ def random_world(rng: Random) -> RandomWorld:
     for part in ("t", "u") if with_parts else ():
         versions = rng.sample(["12.8.1", "12.9.0", "13.0.2", "13.0.5", "13.1.0"], 3)
         wheels += [Wheel(project=part, version=version) for version in versions]
+    dated = rng.random() < 0.25
+    if dated:
+        wheels = [
+            replace(wheel, uploaded=rng.choice([_BEFORE, _BEFORE, _BEFORE, _AFTER, None]))
+            for wheel in wheels
+        ]
     urls = [wheel.url for wheel in wheels if wheel.tags == _TAGS and "+cpu" not in wheel.version]
     some = rng.sample(projects, 3)
 
@@ -225,6 +241,8 @@ def random_world(rng: Random) -> RandomWorld:
         needs_pairing=((some[0], some[1]),) if now(0.15) else (),
         parts=("t", "u") if with_parts else (),
         partial=frozenset({rng.choice(projects)}) if now(0.08) else frozenset(),
+        train=tuple(rng.sample(projects, rng.randint(2, 3))) if now(0.25) else (),
+        as_of=_AS_OF if dated else None,
         labelled=labelled,
     )
 
@@ -236,7 +254,8 @@ def _wheels(rng: Random, project: str, names: list[str], *, named: bool) -> Iter
         base = rng.choice(["1.0", "2.0", "3.0"])
         nightly = rng.random() < 0.06
         early = rng.choice([".dev1", "rc1"]) if rng.random() < 0.12 else ""
-        version = f"{base}.dev7" if nightly else base + early
+        day = rng.choice(["20260107", "20260108"])
+        version = f"{base}.dev{day}" if nightly else base + early
         if labels:
             version += rng.choice(["+cu130", "+cu130", "+cu130", "+cu126", "+cu131", "+cpu"])
             if named and rng.random() < 0.5:
@@ -265,7 +284,8 @@ def _specifier(rng: Random) -> str:
     version = rng.choice(["1.0", "2.0", "3.0"])
     forms = ["", "", f"=={version}", f">={version}", f">={version}", f"<={version}"]
     rare = [f"!={version}", f"<{version}", f"=={version}.*"]
-    rare += [f"=={version}{early}" for early in (".dev1", ".dev7", "rc1")]
+    rare += [f"=={version}{early}" for early in (".dev1", ".dev20260107", "rc1")]
+    rare += [f"=={version}+{label}" for label in ("cu130", "cu126", "cu131")]
     return rng.choice(rare if rng.random() < 0.25 else forms)
 
 
@@ -377,8 +397,13 @@ class Oracle:
     def _fits(self, wheel: Wheel, asked: _Asked) -> bool:
         if wheel.version == "any":
             pins = [pin for specifier in asked.specifiers for pin in _pins(specifier)]
-            agreed = all(s.contains(p, prereleases=True) for s in asked.specifiers for p in pins)
-            return agreed and not asked.urls
+            pin = _agreed(asked.specifiers)
+            if asked.urls or (pins and pin is None):
+                return False
+            # Whatever nobody saw, its label is that of the pin.
+            return pin is None or not any(
+                all(self._enabled(key) for key in out) for out in _by_label(wheel.project, pin)
+            )
         version = Version(wheel.version)
         if not all(spec.contains(version, prereleases=True) for spec in asked.specifiers):
             return False
@@ -394,7 +419,7 @@ class Oracle:
             for other in self._options[wheel.project]
             if other.version != "any"
             and not Version(other.version).is_prerelease
-            and not self._rejection(other)
+            and self._rejection(other) in (None, "undated")
         ]
         if asked.urls:
             return True
@@ -410,18 +435,28 @@ class Oracle:
         if _label(wheel.version) == "cpu":
             return "cpu"
         pinned = self._user_pins(wheel.project, Version(wheel.version))
-        return "yanked" if wheel.yanked and not pinned else None
+        if wheel.yanked and not pinned:
+            return "yanked"
+        return None if _by_label(wheel.project, Version(wheel.version)) else self._late(wheel)
+
+    def _late(self, wheel: Wheel) -> str | None:
+        """Say how ``--as-of`` rules a wheel out that nothing else does."""
+        version = Version(wheel.version)
+        if self._spec.as_of is None:
+            return None
+        if wheel.uploaded is not None:
+            return "later" if wheel.uploaded == _AFTER else None
+        if version.dev is not None and version.dev > 1:
+            return "later" if version.dev > 20260107 else None
+        return None if self._user_pins(wheel.project, version) else "undated"
 
     def _outs(self, wheel: Wheel, version: Version, *, direct: bool) -> Iterator[list[Key]]:
         """Yield the facts that rule a wheel out by itself, each time all of one reason."""
         project = wheel.project
         kind = self._rejection(wheel)
-        if kind is not None and not (direct and kind == "yanked"):
-            yield [("rejection", project, kind)]
-        if _label(wheel.version) == "cu126":
-            yield [("demand", project, "<cuda-runtime>"), ("target", "<cuda-runtime>", "")]
-        if _label(wheel.version) == "cu131":
-            yield [("demand", project, "<cuda>"), ("policy", "<cuda>", "")]
+        if kind is not None and not (direct and kind in ("yanked", "later", "undated")):
+            yield [("unknown" if kind == "undated" else "rejection", project, kind)]
+        yield from _by_label(project, version)
         for text in self._spec.constraints:
             constraint = Requirement(text)
             if constraint.name == project and not constraint.specifier.contains(
@@ -457,6 +492,10 @@ class Oracle:
                 return False
         return not self._user_pins(wheel.project, version)
 
+    def _pinned(self, project: str) -> bool:
+        """Whether the user asks for exactly one version of a project."""
+        return bool(self._pins_of(project))
+
     def _paired(self, project: str, version: Version) -> bool:
         return any(
             project == bound
@@ -473,17 +512,17 @@ class Oracle:
             yield Requirement(f"{self._spec.labelled}>={named[1]}")
 
     def _user_pins(self, project: str, version: Version) -> bool:
+        return any(
+            specifier.contains(version, prereleases=True) for specifier in self._pins_of(project)
+        )
+
+    def _pins_of(self, project: str) -> list[SpecifierSet]:
         own = [Requirement(t) for t in self._spec.requirements]
         own = [r for r in own if r.name not in self._overrides]
         own += [Requirement(t) for t in self._spec.constraints]
         for overrides in self._overrides.values():
             own += overrides
-        return any(
-            r.name == project
-            and (r.url or _pins(r.specifier))
-            and r.specifier.contains(version, prereleases=True)
-            for r in own
-        )
+        return [r.specifier for r in own if r.name == project and (r.url or _pins(r.specifier))]
 
     def _agree(self, chosen: dict[str, Wheel], asked: dict[str, _Asked]) -> bool:
         """Whether families share a version, pairings hold, and parts are of one release."""
@@ -491,9 +530,9 @@ class Oracle:
         versions = {p: Version(w.version) for p, w in chosen.items() if w.version != "any"}
         for project in set(chosen) - set(versions):
             # A wheel that nobody saw is of the version that is asked for.
-            pins = [pin for specifier in asked[project].specifiers for pin in _pins(specifier)]
-            if pins:
-                versions[project] = Version(pins[0])
+            pin = _agreed(asked[project].specifiers)
+            if pin is not None:
+                versions[project] = pin
         for family in spec.families:
             publics = {
                 versions[p].public
@@ -536,7 +575,47 @@ class Oracle:
             for p in spec.parts
             if p in versions and self._enabled(("demand", p, "<cuda-toolkit>"))
         }
-        return len(releases) < 2
+        return len(releases) < 2 and len(self._days(chosen)) < 2
+
+    def _days(self, chosen: dict[str, Wheel]) -> set[int]:
+        """Return the days of the nightlies of the train that pin no other member of it."""
+        days = set()
+        for project in self._spec.train:
+            wheel = chosen.get(project)
+            if wheel is None or wheel.version == "any" or wheel.requires is None:
+                continue
+            dev = Version(wheel.version).dev
+            pins = any(
+                requirement.name in self._spec.train
+                and requirement.name != project
+                and _pins(requirement.specifier)
+                for requirement in _requirements(wheel, "")
+            )
+            first = self._spec.train[0]
+            by_hand = project != first and self._pinned(project) and self._pinned(first)
+            if dev is None or dev < 2 or pins or by_hand:
+                continue
+            if self._enabled(("family", project, "<train nightly>")):
+                days.add(dev)
+        return days
+
+
+def _agreed(specifiers: list[SpecifierSet]) -> Version | None:
+    """Return the version that all specifiers together pin, if they do; with its label first."""
+    pins = [pin for specifier in specifiers for pin in _pins(specifier)]
+    fitting = [pin for pin in pins if all(s.contains(pin, prereleases=True) for s in specifiers)]
+    found = sorted(fitting, key=lambda pin: "+" not in pin)
+    return Version(found[0]) if found else None
+
+
+def _by_label(project: str, version: Version) -> list[list[Key]]:
+    """Return the facts that rule a wheel out by its label."""
+    label = _label(str(version))
+    if label == "cu126":
+        return [[("demand", project, "<cuda-runtime>"), ("target", "<cuda-runtime>", "")]]
+    if label == "cu131":
+        return [[("demand", project, "<cuda>"), ("policy", "<cuda>", "")]]
+    return []
 
 
 def key_of(fact: Fact) -> Key:

@@ -3,13 +3,14 @@
 Top-level keys: ``about`` (one sentence), ``source`` (the public thread it is taken from, where
 there is one), ``requirements``, ``constraints``, ``overrides``, ``prereleases``, ``wheels``,
 ``incomplete`` (projects whose page was not seen whole), ``knowledge`` (the text of a knowledge
-file), ``shipped`` (names of our own knowledge files that count too), ``target``, ``expect``.
+file), ``shipped`` (names of our own knowledge files that count too), ``as-of``, ``nightly-days`` (by
+index), ``target``, ``expect``.
 
 A wheel is a table: ``file`` (its name), ``index``, ``folder``, ``url``, ``requires``, ``extras``,
-``python`` (Requires-Python), ``nightly``, ``yanked``, ``metadata = false`` (none can be had) or
+``python`` (Requires-Python), ``nightly``, ``yanked``, ``uploaded`` (its upload time), ``metadata = false`` (none can be had) or
 ``metadata = "broken"`` (what there is cannot be read). ``expect`` holds ``pins`` (the whole set),
 ``refused`` (every fact of the conflict: kind, subject, words of its detail) or ``stopped``
-(words of the message). Beside ``pins``: ``warns`` (each text is part of one warning of the set) or
+(words of the message; a fact may have words of its ``note`` and of a place it was ``seen``). Beside ``pins``: ``warns`` (each text is part of one warning of the set) or
 ``silent = true`` (nothing is said of the set).
 """
 
@@ -43,6 +44,7 @@ from cudalock.wheel import (
     ProjectListing,
     parse_wheel_file,
 )
+from cudalock.wheel.published import parse_as_of
 
 __all__ = ["ExpectedFact", "Scenario", "read_scenario", "scenario_paths"]
 
@@ -50,22 +52,27 @@ _HERE = Path(__file__).resolve().parent
 _SHIPPED = _HERE.parent / "indices" / "knowledge"
 _KEYS = {
     *("about", "source", "requirements", "constraints", "overrides", "prereleases", "wheels"),
-    *("incomplete", "knowledge", "shipped", "target", "expect"),
+    *("incomplete", "knowledge", "shipped", "target", "expect", "as-of", "nightly-days"),
 }
 _WHEEL_KEYS = {
     *("file", "index", "folder", "url", "requires", "extras", "python", "nightly", "yanked"),
-    "metadata",
+    *("metadata", "uploaded"),
 }
 _TARGET_KEYS = {"python", "platform", "driver", "driver-cuda", "cuda", "cuda-compat", "sm", "cpu"}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ExpectedFact:
-    """A fact of a conflict: its kind, whom it is about, and words that its detail holds."""
+    """A fact of a conflict: its kind, whom it is about, and words that its detail holds.
+
+    ``note`` are words of what is said beside it, ``seen`` words of a place that says so.
+    """
 
     kind: str
     subject: str
     says: str
+    note: str = ""
+    seen: str = ""
 
 
 class _Source(MemorySource):
@@ -102,10 +109,12 @@ class Scenario:
                 constraints=_requested(table.get("constraints", []), "constraints.txt"),
                 overrides=_requested(table.get("overrides", []), "overrides.txt"),
                 prereleases=frozenset(table.get("prereleases", [])),
+                as_of=parse_as_of(table["as-of"], where=self.name) if "as-of" in table else None,
             ),
             target=_target(table["target"]),
             source=_Source(files, listings, broken),
             knowledge=_knowledge(table),
+            nightly_days=table.get("nightly-days"),
         )
 
     @property
@@ -201,6 +210,7 @@ def _listed(table: Mapping[str, Any]) -> ListedFile:
         requires_python=table.get("python"),
         yanked=table.get("yanked", False),
         nightly=table.get("nightly", False),
+        upload_time=table.get("uploaded"),
         metadata=metadata,
     )
 

@@ -18,6 +18,7 @@ from cudalock.resolver.world import World
 from cudalock.session import IndexOptions, Session, resolve_world
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.names import parse_requirement
+from cudalock.wheel.published import parse_as_of
 
 __all__ = ["IndexOptions", "Session", "detect_target", "resolve"]
 
@@ -32,19 +33,22 @@ def resolve(
     constraints: Iterable[str | Requirement] = (),
     overrides: Iterable[str | Requirement] = (),
     prereleases: Iterable[str] = (),
+    as_of: str | None = None,
     executor: Executor | None = None,
 ) -> Resolution:
     """Return a set of wheels that runs on ``target``.
 
     Give ``indices`` to ask real indices, or ``source`` (with ``knowledge``) to embed the resolver
     with a source of your own. Raises `NoSolutionError` with the proof, or another `CudalockError`
-    when that could not be told. Prints nothing and reads no environment.
+    when that could not be told. ``as_of`` (`2026-02-20`, or an RFC 3339 time) leaves out what was
+    published later. Prints nothing and reads no environment.
     """
     request = Request(
         requirements=_requested(requirements),
         constraints=_requested(constraints),
         overrides=_requested(overrides),
         prereleases=frozenset(prereleases),
+        as_of=None if as_of is None else parse_as_of(as_of, where="as_of"),
     )
     if source is not None:
         return resolve_world(

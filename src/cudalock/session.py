@@ -182,11 +182,12 @@ class Session:
             tegra=target.tegra,
         )
         admitted = {}
+        as_of = None if request is None else request.as_of
         if request is not None:
             admitted = admitted_by_request(request, marker_environment(target))
         fit = TagFilter(supported_tags(target))
         if self._source is not None:
-            return self._source.rerouted(router, fit, admitted)
+            return self._source.rerouted(router, fit, admitted, as_of)
         self._source = IndexSource(
             router=router,
             client=self.client,
@@ -195,6 +196,7 @@ class Session:
             find_links=options.find_links,
             fit=fit,
             admitted=admitted,
+            as_of=as_of,
         )
         return self._source
 
@@ -228,6 +230,7 @@ class Session:
                 knowledge=self.knowledge,
                 cuda_projects=projects,
                 executor=self._executor,
+                nightly_days={d.name: d.nightly_days for d in self.definitions if d.nightly_days},
             ),
             progress=self._progress,
         )

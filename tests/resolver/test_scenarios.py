@@ -6,10 +6,9 @@ from pathlib import Path
 import pytest
 
 from cudalock.errors import ResolutionStoppedError
-from cudalock.resolver.conflict import NoSolutionError
+from cudalock.resolver.conflict import ConflictFact, NoSolutionError
 from cudalock.resolver.engine import Solution
 from cudalock.resolver.exhaustive import Refusal, Witness, prove, search_facts
-from cudalock.resolver.facts import Fact
 from cudalock.resolver.notes import describe
 from cudalock.resolver.resolution import solve
 from cudalock.resolver.world import World
@@ -40,8 +39,7 @@ def test_a_scenario_comes_out_as_written(scenario: Scenario) -> None:
         assert all(word in str(outcome) for word in scenario.stopped)
     else:
         assert isinstance(outcome, NoSolutionError), _told(outcome)
-        facts = {described.fact for described in outcome.conflict.facts}
-        _assert_same(facts, scenario.refused)
+        _assert_same(outcome.conflict.facts, scenario.refused)
         _assert_proved(world, outcome)
 
 
@@ -75,17 +73,19 @@ def _told(outcome: Solution | NoSolutionError | ResolutionStoppedError) -> str:
     return f"stopped: {outcome}"
 
 
-def _assert_same(facts: Iterable[Fact], expected: list[ExpectedFact]) -> None:
+def _assert_same(facts: Iterable[ConflictFact], expected: list[ExpectedFact]) -> None:
     """Every expected fact is one of the conflict, and there is no other."""
-    left = sorted(facts)
+    left = list(facts)
     for wanted in expected:
         found = [
-            fact
-            for fact in left
-            if (fact.kind.word, fact.subject) == (wanted.kind, wanted.subject)
-            and wanted.says in fact.detail
+            described
+            for described in left
+            if (described.fact.kind.word, described.fact.subject) == (wanted.kind, wanted.subject)
+            and wanted.says in described.fact.detail
+            and wanted.note in described.note
+            and any(wanted.seen in source for source in described.sources)
         ]
-        told = [(fact.kind.word, fact.subject, fact.detail) for fact in left]
+        told = [(d.fact.kind.word, d.fact.subject, d.fact.detail, d.note, d.sources) for d in left]
         assert len(found) == 1, f"{wanted} is {len(found)} of {told}"
         left.remove(found[0])
     assert left == []

@@ -67,6 +67,12 @@ def _add_resolve(commands: "argparse._SubParsersAction[_Parser]") -> None:
         help="let pre-releases and nightlies of a project in (repeatable)",
     )
     policy.add_argument(
+        "--as-of",
+        metavar="DATE",
+        help="only files published by then: 2026-02-20 (its end, in UTC) or an RFC 3339 time; by "
+        "upload time, else by the day in a nightly's version",
+    )
+    policy.add_argument(
         "--hash-missing",
         choices=("download", "error"),
         default="error",

@@ -43,6 +43,7 @@ from cudalock.project import (
 from cudalock.resolver.request import Request, Requested
 from cudalock.session import IndexOptions
 from cudalock.wheel.names import parse_project_name
+from cudalock.wheel.published import AsOf, parse_as_of
 
 __all__ = ["Inputs", "cache_directory", "gather"]
 
@@ -100,6 +101,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         constraints=_requested(constraints),
         overrides=_requested(overrides),
         prereleases=_prereleases(args, project),
+        as_of=_as_of(args, environ, project),
     )
     return Inputs(
         request=request,
@@ -247,6 +249,16 @@ def _prereleases(args: Namespace, project: ProjectFile | None) -> frozenset[str]
         return frozenset(parse_project_name(name) for name in names)
     except WheelError as error:
         raise UsageError(error.message, where="--prerelease") from error
+
+
+def _as_of(args: Namespace, environ: Mapping[str, str], project: ProjectFile | None) -> AsOf | None:
+    """Return the point in time of `--as-of`: the flag's, the environment's, or the project's."""
+    if args.as_of is not None:
+        return parse_as_of(args.as_of, where="--as-of")
+    given = environ.get("CUDALOCK_AS_OF", "").strip()
+    if given:
+        return parse_as_of(given, where="CUDALOCK_AS_OF")
+    return project.as_of if project is not None else None
 
 
 def _uv_sources(

@@ -9,9 +9,10 @@ from collections.abc import Mapping, Sequence
 from cudalock.errors import CudalockError
 from cudalock.explain.report import format_fact, format_source
 from cudalock.host import Target
-from cudalock.resolver.conflict import Conflict, ConflictFact
+from cudalock.resolver.conflict import Conflict, ConflictFact, UnprovedError
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
 from cudalock.wheel.evidence import Variant
+from cudalock.wheel.published import AsOf
 
 __all__ = ["error_form", "format_json", "locked_form", "refused_form"]
 
@@ -31,7 +32,7 @@ def locked_form(
     ``told`` is what was to be said of the input.
     """
     return {
-        **_empty("locked", resolution.target),
+        **_empty("locked", resolution.target, resolution.as_of),
         "packages": [_package(package) for package in resolution.packages],
         "warnings": _told(told)
         + [
@@ -52,13 +53,15 @@ def refused_form(
     conflict: Conflict,
     remedies: Sequence[tuple[str, Sequence[str], str]],
     told: Sequence[str] = (),
+    *,
+    as_of: AsOf | None = None,
 ) -> dict[str, object]:
     """Return the form of a proved "no"; each remedy is (command, changes, note).
 
     ``told`` is what was to be said of the input.
     """
     return {
-        **_empty("refused", target),
+        **_empty("refused", target, as_of),
         "warnings": _told(told),
         "conflict": {
             "facts": [_fact(fact) for fact in conflict.facts],
@@ -71,10 +74,16 @@ def refused_form(
     }
 
 
-def error_form(error: CudalockError, target: Target | None) -> dict[str, object]:
+def error_form(
+    error: CudalockError, target: Target | None, *, as_of: AsOf | None = None
+) -> dict[str, object]:
     """Return the form of an error: ``error`` when asked wrongly, ``unknown`` when not told."""
     return {
-        **_empty("error" if error.exit_code == 2 else "unknown", target),
+        **_empty("error" if error.exit_code == 2 else "unknown", target, as_of),
+        "warnings": [
+            {"code": "seen", "message": format_fact(fact), "facts": list(fact.sources)}
+            for fact in (error.seen if isinstance(error, UnprovedError) else ())
+        ],
         "error": {
             "code": error.code,
             "message": error.message,
@@ -84,7 +93,7 @@ def error_form(error: CudalockError, target: Target | None) -> dict[str, object]
     }
 
 
-def _empty(status: str, target: Target | None) -> dict[str, object]:
+def _empty(status: str, target: Target | None, as_of: AsOf | None = None) -> dict[str, object]:
     return {
         "schema": SCHEMA,
         "status": status,
@@ -94,6 +103,7 @@ def _empty(status: str, target: Target | None) -> dict[str, object]:
         "warnings": [],
         "conflict": None,
         "needs_driver": None,
+        "as_of": None if as_of is None else str(as_of),
         "lock": None,
     }
 

@@ -13,9 +13,10 @@ from cudalock.cli.report import report_conflict, report_near_names, report_resol
 from cudalock.cli.terminal import Status, Terminal
 from cudalock.errors import CudalockError
 from cudalock.explain import Remedy
+from cudalock.explain.report import format_seen
 from cudalock.index.client import open_client
 from cudalock.lock import Lock, format_lock, write_lock
-from cudalock.resolver.conflict import NoSolutionError
+from cudalock.resolver.conflict import NoSolutionError, UnprovedError
 from cudalock.resolver.request import format_requirement
 from cudalock.session import Session
 
@@ -31,7 +32,10 @@ def run_resolve(args: Namespace, environ: Mapping[str, str], terminal: Terminal)
     except CudalockError as error:
         if args.format == "json":
             target = inputs.target if inputs is not None else None
-            sys.stdout.write(format_json(error_form(error, target)))
+            as_of = inputs.request.as_of if inputs is not None else None
+            sys.stdout.write(format_json(error_form(error, target, as_of=as_of)))
+        elif isinstance(error, UnprovedError) and error.seen:
+            terminal.say(format_seen(error.seen))
         raise
 
 
@@ -113,7 +117,8 @@ def _refuse(
             remedies = session.remedies(inputs.request, target, conflict)
     told = [(_command(args, inputs, remedy), remedy.changes, remedy.note) for remedy in remedies]
     if args.format == "json":
-        sys.stdout.write(format_json(refused_form(target, conflict, told, inputs.warnings)))
+        form = refused_form(target, conflict, told, inputs.warnings, as_of=inputs.request.as_of)
+        sys.stdout.write(format_json(form))
         return error.exit_code
     for command, changes, note in told:
         words = " and ".join(f"`{change}`" for change in changes)
@@ -143,6 +148,8 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     flags += [("--sm", value) for value in args.sm] + [("--gpu", value) for value in args.gpu]
     flags += [("-c", value) for value in args.constraints_files]
     flags += [("--override", value) for value in args.override_files]
+    flags += [("--prerelease", name) for name in sorted({*args.prerelease, *remedy.prereleases})]
+    flags += [("--as-of", args.as_of)]
     flags += [("--index", value) for value in args.index]
     flags += [("--exclude-index", value) for value in args.exclude_index]
     for flag, value in flags:

@@ -33,7 +33,8 @@ class Remedy:
     """A change that solves: ``changes`` in words, and the problem it makes.
 
     ``requirements`` are the changed requirements in the order they were given; ``target`` the
-    target they were solved for. ``note`` says what should be known of the change. ``hashes`` are
+    target they were solved for, ``prereleases`` the projects whose pre-releases were let in for it.
+    ``note`` says what should be known of the change. ``hashes`` are
     the files whose hash the index leaves open: a lock of the set needs them downloaded.
     """
 
@@ -42,6 +43,7 @@ class Remedy:
     target: Target
     note: str = ""
     hashes: tuple[str, ...] = ()
+    prereleases: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -53,6 +55,7 @@ class _Attempt:
     moved: tuple[int, ...] = ()
     changes: tuple[str, ...] = ()
     note: str = ""
+    opened: tuple[str, ...] = ()
 
 
 def find_remedies(
@@ -80,6 +83,7 @@ def find_remedies(
     ]
     attempts = [
         *_relaxed(request, target, positions),
+        *_opened(request, target, conflict, knowledge),
         *_renamed(request, target, positions, knowledge),
         *_retargeted(request, target, conflict),
     ]
@@ -115,6 +119,7 @@ def _tried(attempt: _Attempt, solve: TrySolve) -> Remedy | None:
             for package in resolution.packages
             if len(package.file.sha256) != 1
         ),
+        prereleases=attempt.opened,
     )
 
 
@@ -155,6 +160,31 @@ def _relaxed(request: Request, target: Target, positions: list[int]) -> Iterator
         if requirement.specifier or requirement.url:
             changed = _changed(request, {position: _loosened(requirement)})
             yield _Attempt(request=changed, target=target, moved=(position,))
+
+
+def _opened(
+    request: Request, target: Target, conflict: Conflict, knowledge: Knowledge
+) -> Iterator[_Attempt]:
+    """Let pre-releases of the other members of a train in, when one of it is a pre-release."""
+    asked = {entry.project for entry in request.requirements}
+    early = set(request.prereleases)
+    for entry in request.requirements:
+        pin = exact_pin(entry.requirement.specifier)
+        if pin is not None and pin.is_prerelease:
+            early.add(entry.project)
+    subjects = {fact.fact.subject for fact in conflict.facts}
+    subjects |= {fact.fact.object for fact in conflict.facts}
+    for train in knowledge.trains:
+        members = set(train.projects)
+        closed = sorted((members & asked) - request.prereleases - early)
+        if closed and members & early and subjects.intersection(closed):
+            changed = replace(request, prereleases=request.prereleases.union(closed))
+            yield _Attempt(
+                request=changed,
+                target=target,
+                changes=tuple(f"--prerelease {name}" for name in closed),
+                opened=tuple(closed),
+            )
 
 
 def _renamed(

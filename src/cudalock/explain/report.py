@@ -5,6 +5,7 @@ nothing that needs colour to be understood.
 """
 
 from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from typing import assert_never
 
 from packaging.requirements import Requirement
@@ -15,7 +16,14 @@ from cudalock.resolver.conflict import Conflict, ConflictFact, ProjectSummary
 from cudalock.resolver.facts import FactKind
 from cudalock.resolver.notes import format_versions, plural
 
-__all__ = ["format_conflict", "format_fact", "format_source", "format_summary", "format_target"]
+__all__ = [
+    "format_conflict",
+    "format_fact",
+    "format_seen",
+    "format_source",
+    "format_summary",
+    "format_target",
+]
 
 
 def format_target(target: Target) -> str:
@@ -49,17 +57,18 @@ def format_fact(described: ConflictFact) -> str:
     fact = described.fact
     subject = _subject(fact.subject, described.versions)
     several = len(described.versions) > 1
+    note = f"; {described.note}" if described.note else ""
     match fact.kind:
         case FactKind.REQUIREMENT:
-            return f"you require `{fact.detail}`"
+            return f"you require `{fact.detail}`{note}"
         case FactKind.CONSTRAINT:
-            return f"you constrain `{fact.detail}`"
+            return f"you constrain `{fact.detail}`{note}"
         case FactKind.OVERRIDE:
-            return f"your override says `{fact.detail}`"
+            return f"your override says `{fact.detail}`{note}"
         case FactKind.TARGET | FactKind.POLICY:
             return fact.detail
         case FactKind.DEPENDENCY:
-            return f"{subject} {'require' if several else 'requires'} `{fact.detail}`"
+            return f"{subject} {'require' if several else 'requires'} `{fact.detail}`{note}"
         case FactKind.DEMAND | FactKind.PAIRING | FactKind.RELEASE | FactKind.FAMILY:
             return f"{subject} {plural(fact.detail) if several else fact.detail}"
         case FactKind.REJECTION | FactKind.UNKNOWN | FactKind.INCOMPLETE:
@@ -107,6 +116,12 @@ def format_conflict(conflict: Conflict, target: Target) -> str:
     if summaries:
         told += ["", *summaries]
     return "\n".join(told)
+
+
+def format_seen(facts: Iterable[ConflictFact]) -> str:
+    """Tell the facts by which all that was seen is refused, one a line."""
+    lines = [f"  {_sourced(described)}" for described in facts]
+    return "\n".join(["What was seen does not do:", *lines]) if lines else ""
 
 
 def _counts(summary: ProjectSummary) -> bool:
@@ -158,12 +173,18 @@ def format_source(described: ConflictFact) -> str:
 
 def _sourced(described: ConflictFact) -> str:
     source = format_source(described)
-    return f"{format_fact(described)} ({source})" if source else format_fact(described)
+    if not source:
+        return format_fact(described)
+    # What is to be said beside a requirement comes after the place where that stands.
+    fact = format_fact(replace(described, note=""))
+    return f"{fact} ({source})" + (f"; {described.note}" if described.note else "")
 
 
 def _alone(described: ConflictFact) -> str:
     """Tell of a requirement that nothing listed satisfies."""
-    return f"{_capital(_sourced(described))}, and no index lists such a wheel."
+    alone = _sourced(replace(described, note=""))
+    note = f" ({described.note})" if described.note else ""
+    return f"{_capital(alone)}, and no index lists such a wheel{note}."
 
 
 def _capital(text: str) -> str:

@@ -25,6 +25,7 @@ from cudalock.index.releases import (
 from cudalock.index.routes import FolderRequest, Route
 from cudalock.index.routing import Router
 from cudalock.wheel.listing import ProjectListing
+from cudalock.wheel.published import AsOf
 from cudalock.wheel.tag_filter import TagFilter
 
 __all__ = ["FolderAsker"]
@@ -39,7 +40,8 @@ class _Listing(Protocol):
 class FolderAsker:
     """Asks folders, each page once (`PageReader` keeps them). Thread-safe; blocking.
 
-    ``admitted`` is what the request admits by project, ``listing`` answers for a partner.
+    ``admitted`` is what the request admits by project, ``listing`` answers for a partner. With
+    ``as_of`` folders of releases that came later are not asked.
     """
 
     def __init__(
@@ -51,6 +53,7 @@ class FolderAsker:
         fit: TagFilter | None,
         admitted: Mapping[str, SpecifierSet],
         listing: _Listing,
+        as_of: AsOf | None = None,
     ) -> None:
         self._router = router
         self._pages = pages
@@ -58,6 +61,7 @@ class FolderAsker:
         self._fit = fit
         self._admitted = dict(admitted)
         self._listing = listing
+        self._as_of = as_of
         self._lock = Lock()
         self._folders: dict[tuple[str, str], bool] = {}
 
@@ -99,6 +103,7 @@ class FolderAsker:
         listed = listed_releases(
             (file for answer in elsewhere for file in answer.files),
             (rejection for answer in elsewhere for rejection in answer.rejections),
+            as_of=self._as_of,
         )
         releases = admitted_releases(listed, admitted, prereleases=nightly)
         for release in releases[:RELEASES_LIMIT]:

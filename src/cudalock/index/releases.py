@@ -17,6 +17,7 @@ from packaging.version import Version
 from cudalock.index.routes import FolderRequest
 from cudalock.wheel.evidence import label_of
 from cudalock.wheel.listing import FileRejection, ListedFile, ProjectListing
+from cudalock.wheel.published import AsOf, published
 
 __all__ = [
     "PARTNERS_LIMIT",
@@ -44,10 +45,23 @@ class PartnerRequests:
 
 
 def listed_releases(
-    files: Iterable[ListedFile], rejections: Iterable[FileRejection] = ()
+    files: Iterable[ListedFile],
+    rejections: Iterable[FileRejection] = (),
+    *,
+    as_of: AsOf | None = None,
 ) -> frozenset[Version]:
-    """Return the public versions of wheels, and of the source distributions among ``rejections``."""
-    found = {Version(file.wheel.version.public) for file in files}
+    """Return the public versions of wheels, and of the source distributions among ``rejections``.
+
+    Releases all of whose wheels came after ``as_of`` are left out: their folders hold what does not
+    count, and the first folder that holds anything is the last one asked.
+    """
+    found: set[Version] = set()
+    late: set[Version] = set()
+    for file in files:
+        when = None if as_of is None else published(file)
+        after = as_of is not None and when is not None and as_of.admits(when) is False
+        (late if after else found).add(Version(file.wheel.version.public))
+    late -= found
     for rejection in rejections:
         if rejection.kind == "not-a-wheel":
             try:
@@ -55,7 +69,7 @@ def listed_releases(
             except InvalidSdistFilename:
                 continue
             found.add(Version(version.public))
-    return frozenset(found)
+    return frozenset(found - late)
 
 
 def admitted_releases(

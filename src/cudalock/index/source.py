@@ -39,6 +39,7 @@ from cudalock.memo import Memo
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.published import AsOf
 from cudalock.wheel.tag_filter import TagFilter
 
 __all__ = ["IndexSource"]
@@ -51,7 +52,8 @@ class IndexSource:
     from there, without the network. ``fit`` names a target's wheels at a glance: others are listed
     by name only. ``find_links`` adds wheels to those of any project.
     ``admitted`` is what the request admits of each project, for publishers that keep a folder a
-    release of another project. ``cached_projects`` are names met before, used for nothing but
+    release of another project, and ``as_of`` the time before which releases count there.
+    ``cached_projects`` are names met before, used for nothing but
     `known_projects`.
     """
 
@@ -67,6 +69,7 @@ class IndexSource:
         readers: tuple[PageReader, FileReader] | None = None,
         fit: TagFilter | None = None,
         admitted: Mapping[str, SpecifierSet] | None = None,
+        as_of: AsOf | None = None,
     ) -> None:
         self._router = router
         self._client = client
@@ -88,6 +91,7 @@ class IndexSource:
             fit=fit,
             admitted=admitted or {},
             listing=self.listing,
+            as_of=as_of,
         )
 
     def rerouted(
@@ -95,6 +99,7 @@ class IndexSource:
         router: Router,
         fit: TagFilter | None = None,
         admitted: Mapping[str, SpecifierSet] | None = None,
+        as_of: AsOf | None = None,
     ) -> "IndexSource":
         """Return a source for another question, which reads no page or METADATA a second time."""
         return IndexSource(
@@ -107,6 +112,7 @@ class IndexSource:
             readers=(self._pages, self._files),
             fit=fit,
             admitted=admitted,
+            as_of=as_of,
         )
 
     def __enter__(self) -> Self:

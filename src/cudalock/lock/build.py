@@ -7,7 +7,6 @@ what the target says was detected.
 """
 
 from collections.abc import Iterable, Mapping
-from datetime import UTC, datetime
 from pathlib import Path
 from typing import ClassVar
 
@@ -17,6 +16,7 @@ from cudalock.index.find_links import local_path
 from cudalock.lock.model import Lock, LockedPackage, LockedWheel, TomlValue
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
 from cudalock.wheel.listing import ListedFile
+from cudalock.wheel.published import parse_upload_time
 
 __all__ = ["HashesNeededError", "build_lock", "describe_variant", "hashes_needed"]
 
@@ -120,7 +120,7 @@ def _locked(
                 name=file.filename,
                 url=file.url if local is None else None,
                 path=None if local is None else _path_from(folder, local),
-                upload_time=_time(file.upload_time),
+                upload_time=parse_upload_time(file.upload_time),
                 size=file.size,
                 hashes={"sha256": sha256},
             ),
@@ -146,17 +146,6 @@ def _path_from(folder: Path | None, wheel: Path) -> str:
         where=str(wheel),
         flag="-o FILE",
     )
-
-
-def _time(text: str | None) -> datetime | None:
-    """Read an upload time (PEP 700); one that cannot be read is left out of the lock."""
-    if text is None:
-        return None
-    try:
-        time = datetime.fromisoformat(text)
-    except ValueError:
-        return None
-    return time.astimezone(UTC) if time.tzinfo is not None else None
 
 
 def describe_variant(package: ResolvedPackage) -> dict[str, TomlValue]:
@@ -199,6 +188,8 @@ def _tool(resolution: Resolution, requirements: Iterable[str]) -> dict[str, Toml
         "requirements": sorted(requirements),
         "target": described,
     }
+    if resolution.as_of is not None:
+        tool["as-of"] = str(resolution.as_of)
     if resolution.driver is not None:
         tool["needs-driver"] = str(resolution.driver)
     if resolution.toolkit is not None:

@@ -6,9 +6,11 @@ of this room therefore note each fault by the key it stands at and go on.
 
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
+from datetime import date
 
 from cudalock.errors import UsageError
 from cudalock.project.requirement import RequestedRequirement, near_name, parse_requirement
+from cudalock.wheel.published import AsOf, parse_as_of
 
 __all__ = ["Fault", "Faults", "ProjectFileError", "join", "kind"]
 
@@ -92,6 +94,21 @@ class Faults:
         hint = f'; write "{value}" (as a number, 12.10 would be 12.1)' if number else ""
         self.add(join(prefix, name), f"expected a string, found {kind(value)}{hint}")
         return None
+
+    def as_of(self, parent: Mapping[str, object], name: str, prefix: str) -> AsOf | None:
+        """Read a point in time: a date or a time with its offset, of TOML or as a string."""
+        value = parent.get(name)
+        if value is None:
+            return None
+        text = value.isoformat() if isinstance(value, date) else value
+        if not isinstance(text, str):
+            self.add(join(prefix, name), f"expected a date, found {kind(value)}")
+            return None
+        try:
+            return parse_as_of(text, where=join(prefix, name))
+        except UsageError as error:
+            self.add(join(prefix, name), error.message)
+            return None
 
     def flag(self, parent: Mapping[str, object], name: str, prefix: str) -> bool:
         """Read ``true`` or ``false``; absent is false."""

@@ -20,6 +20,7 @@ from cudalock.host.options import OPTION_KEYS, NamedTarget, TargetOptions, optio
 from cudalock.project.faults import Faults, join, kind
 from cudalock.project.requirement import RequestedRequirement, near_name
 from cudalock.project.uv_settings import UvSettings, parse_uv_settings
+from cudalock.wheel.published import AsOf
 
 __all__ = [
     "ProjectFile",
@@ -32,7 +33,7 @@ __all__ = [
 ]
 
 _LARGEST_FILE = 4 << 20
-_CUDALOCK_KEYS = ("default-target", "recorded", "nightly", "targets")
+_CUDALOCK_KEYS = ("as-of", "default-target", "recorded", "nightly", "targets")
 _LISTS = frozenset({"sm", "gpu"})
 
 
@@ -63,6 +64,7 @@ class ProjectFile:
     default_target: str | None = None
     recorded: bool = False
     nightly: tuple[str, ...] = ()
+    as_of: AsOf | None = None
     uv: UvSettings = field(default_factory=UvSettings)
 
 
@@ -228,6 +230,7 @@ class _Reader:
             nightly=tuple(
                 canonicalize_name(item) for item in faults.texts(own, "nightly", "tool.cudalock")
             ),
+            as_of=faults.as_of(own, "as-of", "tool.cudalock"),
             uv=parse_uv_settings(tool, faults),
         )
 

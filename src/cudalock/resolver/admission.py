@@ -7,6 +7,7 @@ the check of a finished solution ask them. What to try next is not decided here.
 from collections.abc import Iterable
 
 from cudalock.resolver.candidates import Candidate, ProjectOptions
+from cudalock.resolver.dating import UNDATED
 from cudalock.resolver.request import Edge
 from cudalock.resolver.world import World
 
@@ -19,8 +20,15 @@ def needs_nightly(edges: Iterable[Edge]) -> bool:
 
 
 def only_early_versions(options: ProjectOptions) -> bool:
-    """Whether a project has nothing but pre-releases, which then count as releases."""
-    return all(candidate.version.is_prerelease for candidate in options.candidates)
+    """Whether a project has nothing but pre-releases, which then count as releases.
+
+    Under ``--as-of`` what came later is not there; a release that nobody can date may be.
+    """
+    return all(
+        candidate.version.is_prerelease
+        for candidate in options.candidates
+        if candidate.late is None or candidate.late.object == UNDATED
+    )
 
 
 def admits_early_versions(world: World, project: str, edges: Iterable[Edge]) -> bool:
@@ -38,8 +46,8 @@ def obstacle(
 ) -> Edge | str | None:
     """Return what keeps a candidate from standing for its node, or None.
 
-    An `Edge` it does not satisfy, or a word: ``constraint``, ``direct``, ``pre-release``,
-    ``nightly``. Asks for no metadata.
+    An `Edge` it does not satisfy, or a word: ``constraint``, ``date``, ``direct``,
+    ``pre-release``, ``nightly``. Asks for no metadata.
     """
     edges = tuple(edges)
     for edge in edges:
@@ -50,6 +58,8 @@ def obstacle(
             return edge
     if world.constraint_violations(candidate.project, candidate.version):
         return "constraint"
+    if candidate.late is not None:
+        return "date"
     return left_out(world, options, candidate, edges)
 
 

@@ -15,6 +15,7 @@ from packaging.version import Version
 from cudalock.cuda import coverage
 from cudalock.errors import WheelError
 from cudalock.host import Target
+from cudalock.resolver.dating import late_fact
 from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_violations
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.selection import candidate_key
@@ -31,6 +32,7 @@ from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.names import parse_specifiers, parse_version
+from cudalock.wheel.published import AsOf
 
 __all__ = [
     "Candidate",
@@ -49,7 +51,8 @@ class Candidate:
     """One wheel that the target's tags accept. Equal when it is the same URL.
 
     ``variant`` is what the page alone tells; ``violations`` what the target contradicts in it;
-    ``last_resort`` says why the wheel is used only when nothing else solves.
+    ``last_resort`` says why the wheel is used only when nothing else solves, ``late`` why
+    ``--as-of`` rules it out.
     """
 
     project: str
@@ -59,6 +62,7 @@ class Candidate:
     violations: tuple[Violation, ...] = field(compare=False, default=())
     last_resort: str | None = field(compare=False, default=None)
     direct: bool = field(compare=False, default=False)
+    late: Fact | None = field(compare=False, default=None)
 
     @property
     def version(self) -> Version:
@@ -192,11 +196,13 @@ def build_options(
     cuda_project: bool,
     sha256: frozenset[str] = frozenset(),
     pinned: Callable[[Version], bool] = lambda _: False,
+    as_of: AsOf | None = None,
 ) -> ProjectOptions:
     """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for.
 
     With ``sha256``, only wheels of one of these hashes are candidates. ``pinned`` says whether
-    the user asks for exactly a version.
+    the user asks for exactly a version. With ``as_of``, a candidate says of itself why it does not
+    count, unless it was published before, or it has no date and the user asks for its version.
     """
     project = listing.project
     kept: list[tuple[tuple[object, ...], Candidate]] = []
@@ -220,6 +226,9 @@ def build_options(
             ruled_out[key] = ruled_out.get(key, 0) + 1
             continue
         candidate = make_candidate(file, pins=pins, knowledge=knowledge)
+        # What the target rules out for good is told by that, not by its date.
+        if as_of is not None and not candidate.violations:
+            candidate = replace(candidate, late=late_fact(file, as_of, pinned=pinned))
         kept.append((candidate_key(file, candidate.variant, target, rank), candidate))
     kept.sort(key=lambda entry: entry[0], reverse=True)
     options = ProjectOptions(

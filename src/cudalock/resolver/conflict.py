@@ -17,6 +17,7 @@ from cudalock.host import Target
 from cudalock.resolver.candidates import Candidate, ProjectOptions
 from cudalock.resolver.exhaustive import Refusal, prove, search_facts
 from cudalock.resolver.facts import Fact, FactKind
+from cudalock.resolver.nightly_words import requirement_note
 from cudalock.resolver.world import World
 
 __all__ = [
@@ -24,6 +25,7 @@ __all__ = [
     "ConflictFact",
     "NoSolutionError",
     "ProjectSummary",
+    "UnprovedError",
     "make_conflict",
     "summarise",
 ]
@@ -36,13 +38,15 @@ _ALSO_LIMIT = 3
 class ConflictFact:
     """A fact with what it covers: ``versions`` (oldest first) and how many ``wheels``.
 
-    ``sources`` are the places that say so, in the order of the versions they speak of.
+    ``sources`` are the places that say so, in the order of the versions they speak of. ``note`` is
+    what a person should know of a requirement beside it: why it leaves a nightly out.
     """
 
     fact: Fact
     sources: tuple[str, ...]
     versions: tuple[Version, ...] = ()
     wheels: int = 0
+    note: str = ""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,16 +89,27 @@ class NoSolutionError(ResolutionError):
         self.target = target
 
 
+class UnprovedError(ResolutionStoppedError):
+    """Refused by what was seen, which is not all there is: could not tell.
+
+    ``seen`` are the facts that refuse it, without those that prove nothing.
+    """
+
+    def __init__(self, message: str, *, where: str | None, seen: tuple[ConflictFact, ...]) -> None:
+        super().__init__(message, where=where)
+        self.seen = seen
+
+
 def make_conflict(world: World, refusal: Refusal) -> Conflict:
     """Make a refusal minimal and find further independent ones.
 
-    Raises `ResolutionStoppedError` when the minimal set rests on something that could not be seen
+    Raises `UnprovedError` when the minimal set rests on something that could not be seen
     (a page that is not whole, a wheel without metadata): then a solution may exist.
     """
     core = _minimal(world, _preferred(world, refusal.facts), frozenset())
     unseen = sorted(fact for fact in core if fact.kind.proves_nothing)
     if unseen:
-        raise _could_not_tell(unseen)
+        raise _could_not_tell(unseen, _described(world, core.difference(unseen)))
     also: list[frozenset[Fact]] = []
     aside = _own(core)
     while len(also) < _ALSO_LIMIT and aside:
@@ -188,12 +203,13 @@ def _minimal(world: World, facts: frozenset[Fact], aside: frozenset[Fact]) -> fr
     return core
 
 
-def _could_not_tell(unseen: list[Fact]) -> ResolutionStoppedError:
+def _could_not_tell(unseen: list[Fact], seen: tuple[ConflictFact, ...]) -> UnprovedError:
     lines = [f"{fact.subject}: wheels {fact.detail}" for fact in unseen]
     sources = sorted({fact.source for fact in unseen if fact.source})
-    return ResolutionStoppedError(
+    return UnprovedError(
         "could not tell whether a set exists: " + "; ".join(lines),
         where=", ".join(sources[:3]) or None,
+        seen=seen,
     )
 
 
@@ -231,8 +247,9 @@ def _telling_order(fact: Fact) -> tuple[int, Fact]:
 
 def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     """Find what a fact speaks of, within what was asked for: versions, wheels and places."""
+    note = requirement_note(world, fact)
     if not fact.subject or fact.subject.startswith("<"):
-        return ConflictFact(fact=fact, sources=(fact.source,))
+        return ConflictFact(fact=fact, sources=(fact.source,), note=note)
     options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
     ghosts = [ghost for ghost in options.ghosts if ghost.fact == fact]
     places: list[tuple[Version, str]] = []
@@ -249,15 +266,17 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
         sources=tuple(dict.fromkeys(source for _, source in places)) or (fact.source,),
         versions=tuple(sorted(versions)),
         wheels=len(places) + sum(ghost.count for ghost in ghosts),
+        note=note,
     )
 
 
 def _said(world: World, candidate: Candidate) -> set[Fact]:
     """Return the facts that speak of one candidate, as far as it was read."""
     details = world.known(candidate)
+    late = set() if candidate.late is None else {candidate.late}
     if details is None:
-        return {violation.fact for violation in candidate.violations}
-    said = {violation.fact for violation in details.violations}
+        return {violation.fact for violation in candidate.violations} | late
+    said = {violation.fact for violation in details.violations} | late
     said.update(demand.fact for demand in details.demands)
     said.update(edge.fact for edge in world.edges(candidate))
     if details.rejection is not None:
@@ -295,4 +314,4 @@ def _reason(world: World, options: ProjectOptions, url: str) -> str | None:
         return violations[0].fact.detail.removeprefix("is ").removeprefix("built for ")
     if details is not None and details.rejection is not None:
         return details.rejection.detail
-    return None
+    return None if candidate.late is None else candidate.late.detail

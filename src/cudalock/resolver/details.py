@@ -30,6 +30,7 @@ from cudalock.resolver.facts import Fact
 from cudalock.resolver.request import exact_pin
 from cudalock.resolver.source import Source
 from cudalock.resolver.toolkit import ToolkitReleases
+from cudalock.resolver.trains import train_demand
 from cudalock.wheel.evidence import (
     Observation,
     Variant,
@@ -71,7 +72,10 @@ class Details:
 
 
 class DetailsReader:
-    """Reads wheels for one world. ``user_pins`` says whether the user asks for exactly a version."""
+    """Reads wheels for one world.
+
+    ``user_pins`` says whether the user asks for exactly a version, ``pinned`` whether for exactly one.
+    """
 
     def __init__(
         self,
@@ -83,6 +87,7 @@ class DetailsReader:
         toolkit: ToolkitReleases,
         is_cuda_project: Callable[[str], bool],
         user_pins: Callable[[str, Version], bool],
+        pinned: Callable[[str], bool] = lambda _: False,
     ) -> None:
         """Take what a wheel is judged by; nothing is asked of the source yet."""
         self._source = source
@@ -93,6 +98,7 @@ class DetailsReader:
         self._toolkit = toolkit
         self._is_cuda_project = is_cuda_project
         self._user_pins = user_pins
+        self._pinned = pinned
         self._demands: dict[tuple[str, Version], tuple[Demand, ...]] = {}
 
     def read(self, candidate: Candidate) -> Details:
@@ -119,6 +125,16 @@ class DetailsReader:
         violations = variant_violations(project, variant, self._pins)
         demands = list(self.demands_of(project, version))
         demands += abi_demands(project, version, variant.cuda, self._knowledge)
+        train = train_demand(
+            project,
+            version,
+            metadata,
+            knowledge=self._knowledge,
+            environment=self._environment,
+            pinned=self._pinned,
+        )
+        if train is not None:
+            demands.append(train)
         part = self._toolkit.releases_of(project, version)
         if part is not None:
             # What the toolkit says of its parts is shown like any evidence, and binds them to the

@@ -10,10 +10,12 @@ from dataclasses import dataclass, replace
 from cudalock.errors import CudalockError
 from cudalock.resolver.admission import only_early_versions
 from cudalock.resolver.candidates import Candidate, Ghost, ProjectOptions, rejection_fact
+from cudalock.resolver.demands import Violation, variant_violations
 from cudalock.resolver.facts import Fact
 from cudalock.resolver.request import Edge, exact_pin
 from cudalock.resolver.selection import virtual_key
 from cudalock.resolver.world import World
+from cudalock.wheel.evidence import Observation, conclude, label_of
 
 __all__ = ["Active", "Because", "Judge", "Option"]
 
@@ -89,9 +91,11 @@ class Judge:
             yield candidate, self._why_not(options, candidate, edges)
         for ghost in options.ghosts:
             seen = ghost
+            unlisted: list[Violation] = []
             if ghost.version is None and pin is not None:
                 seen = replace(ghost, version=exact_pin(pin.edge.specifier))
-            yield seen, self._why_no_ghost(seen, edges)
+                unlisted = self._unlisted_violations(seen)
+            yield seen, self._why_no_ghost(seen, edges, unlisted)
 
     def _by_url(self, node: str, edges: list[Active]) -> Iterator[Candidate]:
         """Yield the wheels behind URLs: those asked for here, and those somebody may ask for."""
@@ -149,15 +153,39 @@ class Judge:
             nightly = candidate.file.nightly and not world.opens_nightly(project)
             if nightly or (early and not world.opens_early(project)):
                 alone.append(frozenset({rejection_fact(project, "pre-release")}))
+        if candidate.late is not None:
+            alone.append(frozenset({candidate.late}))
         for facts in alone:
             if all(self._enabled(fact) for fact in facts):
                 return Because(facts)
         return None
 
-    def _why_no_ghost(self, ghost: Ghost, edges: list[Active]) -> Because | None:
+    def _unlisted_violations(self, ghost: Ghost) -> list[Violation]:
+        """Return what the target contradicts in the label of a pin: of any wheel it may mean."""
+        local = None if ghost.version is None else ghost.version.local
+        label = label_of(local)
+        if label.cuda_major is None:
+            return []
+        seen = Observation(
+            kind="label",
+            text=f"label +{local}",
+            source="the pin",
+            major=label.cuda_major,
+            cuda=label.cuda,
+        )
+        variant = conclude((seen,), native=True)
+        return variant_violations(ghost.project, variant, self._world.pins)
+
+    def _why_no_ghost(
+        self, ghost: Ghost, edges: list[Active], unlisted: list[Violation]
+    ) -> Because | None:
         by_user = self._by_edges(ghost, edges, rooted=True)
         if by_user is not None:
             return by_user
+        for violation in unlisted:
+            facts = frozenset({violation.fact, violation.pin})
+            if all(self._enabled(fact) for fact in facts):
+                return Because(facts)
         if self._enabled(ghost.fact):
             return Because(frozenset({ghost.fact}))
         return self._by_edges(ghost, edges, rooted=False)

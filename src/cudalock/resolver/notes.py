@@ -13,6 +13,7 @@ from cudalock.resolver.build_notes import build_warnings
 from cudalock.resolver.candidates import Candidate
 from cudalock.resolver.demands import TOOLKIT, Violation
 from cudalock.resolver.engine import Solution
+from cudalock.resolver.nightly_notes import nightly_warnings
 from cudalock.resolver.request import Edge
 from cudalock.resolver.resolution import (
     Resolution,
@@ -46,6 +47,7 @@ def describe(world: World, solution: Solution) -> Resolution:
             knowledge=world.knowledge,
             toolkit=parse_cuda_version(toolkit) if toolkit is not None else None,
         ),
+        *nightly_warnings(world, solution, packages),
         *_listing_notes(world, packages),
     ]
     return Resolution(
@@ -53,6 +55,7 @@ def describe(world: World, solution: Solution) -> Resolution:
         packages=packages,
         toolkit=parse_cuda_version(toolkit) if toolkit is not None else None,
         driver=needed_driver(world.target, [package.variant for package in packages]),
+        as_of=world.request.as_of,
         warnings=tuple(warnings),
     )
 

@@ -8,6 +8,7 @@ from packaging.utils import canonicalize_name
 from packaging.version import Version
 
 from cudalock.resolver.facts import Fact, FactKind
+from cudalock.wheel.published import AsOf
 
 __all__ = ["Edge", "Request", "Requested", "exact_pin", "format_requirement", "make_edge"]
 
@@ -32,12 +33,16 @@ class Requested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Everything a person asked for. ``prereleases`` are projects whose pre-releases count too."""
+    """Everything a person asked for. ``prereleases`` are projects whose pre-releases count too.
+
+    With ``as_of`` only files published before it count.
+    """
 
     requirements: tuple[Requested, ...]
     constraints: tuple[Requested, ...] = ()
     overrides: tuple[Requested, ...] = ()
     prereleases: frozenset[str] = field(default_factory=frozenset)
+    as_of: AsOf | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -18,6 +18,7 @@ from cudalock.resolver.world import World
 from cudalock.wheel.evidence import Variant
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.published import AsOf
 
 __all__ = [
     "Resolution",
@@ -53,13 +54,17 @@ class SetWarning:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Resolution:
-    """A set that runs on ``target``: ``packages`` by project, and what should be said of it."""
+    """A set that runs on ``target``: ``packages`` by project, and what should be said of it.
+
+    ``as_of`` is the point in time before which its wheels were published, if one was asked for.
+    """
 
     target: Target
     packages: tuple[ResolvedPackage, ...]
     toolkit: CudaVersion | None
     driver: DriverVersion | None
     warnings: tuple[SetWarning, ...] = ()
+    as_of: AsOf | None = None
 
 
 def solve(world: World, progress: Progress | None = None) -> Solution:

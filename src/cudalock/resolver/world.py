@@ -5,7 +5,7 @@ use from the crawl's threads. Both searches read it; neither changes it. Nothing
 anything: which option is taken is the searches' business.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
 
 from packaging.requirements import Requirement
@@ -51,8 +51,13 @@ class World:
         knowledge: Knowledge,
         cuda_projects: frozenset[str] = frozenset(),
         executor: Executor | None = None,
+        nightly_days: Mapping[str, int] | None = None,
     ) -> None:
-        """Take the problem; nothing is asked of the source yet."""
+        """Take the problem; nothing is asked of the source yet.
+
+        ``nightly_days`` says by index after how many days it drops its nightlies.
+        """
+        self.nightly_days = dict(nightly_days or {})
         self.request = request
         self.target = target
         self.knowledge = knowledge
@@ -97,6 +102,7 @@ class World:
             ),
             is_cuda_project=self.is_cuda_project,
             user_pins=self.user_pins,
+            pinned=self.pinned_by_user,
         )
         self.roots = tuple(
             edge
@@ -165,6 +171,7 @@ class World:
                 cuda_project=self.is_cuda_project(project),
                 sha256=self._hashes.get(project, frozenset()),
                 pinned=lambda version: self.user_pins(project, version),
+                as_of=self.request.as_of,
             )
 
         return self._options.get((project, nightly), build)
@@ -239,6 +246,14 @@ class World:
 
     def user_pins(self, project: str, version: Version) -> bool:
         """Whether the user asks for exactly this version: by requirement, override or constraint."""
+        pinned = self._pins_of_user(project)
+        return any(specifier.contains(version, prereleases=True) for specifier in pinned)
+
+    def pinned_by_user(self, project: str) -> bool:
+        """Whether the user asks for exactly one version of a project."""
+        return bool(self._pins_of_user(project))
+
+    def _pins_of_user(self, project: str) -> list[SpecifierSet]:
         pinned = [
             edge.specifier
             for edge in self.roots
@@ -247,8 +262,7 @@ class World:
         ]
         overrides = [entry.requirement.specifier for entry in self._overrides.get(project, ())]
         constraints = [specifier for _, specifier in self._constraints.get(project, ())]
-        pinned += [s for s in (*overrides, *constraints) if exact_pin(s) is not None]
-        return any(specifier.contains(version, prereleases=True) for specifier in pinned)
+        return pinned + [s for s in (*overrides, *constraints) if exact_pin(s) is not None]
 
     def edges(self, candidate: Candidate, extra: str | None = None) -> tuple[Edge, ...]:
         """Return the edges of a usable candidate: its own, or those one extra adds."""
