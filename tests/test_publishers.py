@@ -1,12 +1,15 @@
 """Each definition resolves a real project: from its recording, or from a page in our own hand."""
 
+import shutil
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
 from cudalock.cuda import CudaVersion, parse_compute_capability
+from cudalock.errors import ResolutionStoppedError
 from cudalock.host import Target
 from cudalock.index.definitions import load_definitions
 from cudalock.index.recorded import load_recording
@@ -187,3 +190,104 @@ def test_every_definition_has_a_case_and_no_recording_is_left_out() -> None:
     assert names == _RECORDED.keys() | _BY_HAND.keys()
     recorded = {n for n in names if load_recording(INDICES / "recorded", n) is not None}
     assert recorded == _RECORDED.keys()
+
+
+_ACME = """
+name = "acme"
+dialect = "flat"
+absent = [403, 404]
+labels = ["local"]
+partner = "torch"
+projects = ["acme-kernel"]
+source = "a test"
+
+[templates]
+stable = ["{url}/whl/{{cuda}}/torch{{partner-minor-digits}}.html"]
+"""
+
+
+def _new_publisher(tmp_path: Path, url: str) -> Path:
+    directory = tmp_path / "indices"
+    shutil.copytree(INDICES, directory, ignore=shutil.ignore_patterns("recorded"))
+    (directory / "recorded").symlink_to(INDICES / "recorded")
+    (directory / "acme.toml").write_text(_ACME.format(url=url), encoding="utf-8")
+    return directory
+
+
+def _page(*labels: str) -> bytes:
+    names = [f"acme_kernel-1.0+{label}-cp312-cp312-linux_x86_64.whl" for label in labels]
+    anchors = [f"<a href='/files/{n.replace('+', '%2B')}'>{n}</a>" for n in names]
+    return "\n".join(anchors).encode()
+
+
+@pytest.mark.parametrize(
+    ("labels", "taken", "told"),
+    [
+        # Words nobody has seen before beside one that is read: the release is known.
+        (["zeta9.cu130.blue", "zeta9.cu140.blue"], "zeta9.cu130.blue", ""),
+        # Nothing of it is read: it may be taken, and what could not be read is said.
+        (
+            ["torchless.x13y0"],
+            "torchless.x13y0",
+            "says which CUDA these are built for: acme-kernel",
+        ),
+    ],
+)
+def test_a_new_publisher_is_one_file_and_a_label_of_no_known_shape_is_read_or_said(
+    labels: list[str], taken: str, told: str, default: Site, tmp_path: Path
+) -> None:
+    pages = {"/whl/cu130/torch210.html": _page(*labels)}
+    with publisher_site(tmp_path / "wheels", pages, {"acme-kernel": ["torch"]}) as site:
+        options = IndexOptions(
+            default_index=default.url, recorded=True, directory=_new_publisher(tmp_path, site.url)
+        )
+        case = Case(("acme-kernel", "torch==2.10.0"), f"acme_kernel-1.0+{taken}-cp312")
+        resolution = _resolve(case, "acme", options)
+        asked = [path for path in site.asked if path.endswith(".html")]
+    _assert_of(resolution, "acme", case)
+    # One release of torch is admitted, and it has a build for one CUDA folder.
+    assert asked == ["/whl/cu130/torch210.html"]
+    assert told in "\n".join(warning.message for warning in resolution.warnings)
+
+
+def test_a_new_publisher_without_a_page_proves_nothing_while_its_partner_was_not_seen_whole(
+    default: Site, tmp_path: Path
+) -> None:
+    with publisher_site(tmp_path / "wheels", {}) as site:
+        options = IndexOptions(
+            default_index=default.url, recorded=True, directory=_new_publisher(tmp_path, site.url)
+        )
+        case = Case(("acme-kernel",), "")
+        with Session(options) as session, pytest.raises(ResolutionStoppedError) as caught:
+            session.resolve(case.request(), case.target())
+    assert "acme-kernel: wheels not seen" in str(caught.value)
+
+
+def test_the_index_for_tegra_counts_on_tegra_only(default: Site) -> None:
+    options = IndexOptions(default_index=default.url, recorded=True, directory=INDICES)
+    board = _RECORDED["jetson"]
+    found = _resolve(board, "jetson", options)
+    assert {p.file.index for p in found.packages if p.project.startswith("torch")} == {"jetson"}
+    desktop = replace(
+        board, requirements=("torch==2.7.1",), sm="8.6", platform="manylinux_2_39_x86_64"
+    )
+    with Session(options) as session:
+        source = session.source(desktop.target())
+        listing = source.listing("torch", admitted=SpecifierSet(), nightly=False)
+    assert {file.index for file in listing.files} == {"pytorch"}
+
+
+def test_a_stale_copy_of_a_project_in_a_variant_folder_is_named_and_not_taken(
+    default: Site,
+) -> None:
+    """sglang's folders list nightlies of sglang itself, the same under every CUDA release."""
+    default.add("sglang", "0.5.8")
+    case = Case(("sglang",), "sglang-0.5.8-py3")
+    options = IndexOptions(default_index=default.url, recorded=True, directory=INDICES)
+    resolution = _resolve(case, "sglang", options)
+    _assert_of(resolution, "default", case)
+    told = [warning.message for warning in resolution.warnings]
+    assert (
+        "sglang also lists sglang (cu129, cu130, nightly/cu129): not considered, "
+        "it comes from the default index"
+    ) in told

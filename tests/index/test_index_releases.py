@@ -133,23 +133,23 @@ def test_a_partner_that_was_not_seen_whole_is_said(status: str) -> None:
 @pytest.mark.parametrize(
     ("admitted", "unserved"),
     [
-        ("==2.11.0", True),
-        ("==2.11.0+cu130", True),
-        ("==2.10.0", False),
-        ("==2.10.0+cu130", False),
-        ("==2.10.0+cu129", True),
-        ("==2.11.*", False),
-        (">=2.11", False),
-        ("", False),
-        # Nightlies have folders of their own.
-        ("==2.12.0.dev20260101", False),
-        ("===2.11.0", False),
+        ("==2.11.0", "2.11.0"),
+        ("==2.11.0+cu130", "2.11.0+cu130"),
+        ("==2.10.0+cu129", "2.10.0+cu129"),
+        ("==2.12.0.dev20260101", "2.12.0.dev20260101"),
+        ("==2.10.0", None),
+        ("==2.10.0+cu130", None),
+        ("==2.11.*", None),
+        (">=2.11", None),
+        ("", None),
+        ("===2.11.0", None),
     ],
 )
-def test_only_an_exact_pin_that_nothing_serves_opens_the_folders_for_pins(
-    admitted: str, *, unserved: bool
+def test_an_exact_pin_is_unserved_when_no_file_is_of_it(
+    admitted: str, unserved: str | None
 ) -> None:
-    assert unserved_pin(SpecifierSet(admitted), [file("2.10.0+cu130")]) is unserved
+    found = unserved_pin(SpecifierSet(admitted), [file("2.10.0+cu130")])
+    assert found == (None if unserved is None else Version(unserved))
 
 
 def test_a_nightly_folder_tells_its_request_apart() -> None:

@@ -949,6 +949,17 @@ def test_a_name_met_in_nightlies_stays_there_and_the_copy_elsewhere_is_named(wor
     )
 
 
+def test_a_pre_release_a_person_pins_may_be_where_the_project_is_at_home(world: World) -> None:
+    world.site.put_page("/frame/nightly/cu130", "tri", wheel("tri", "3.6.0.dev20260101"))
+    world.site.put_page("/simple", "tri", wheel("tri", "3.5.0rc1"), wheel("tri", "3.5.0"))
+    with world.source() as source:
+        assert names(ask(source, "tri", nightly=True)) == [wheel("tri", "3.6.0.dev20260101")]
+        listing = ask(source, "tri", "==3.5.0rc1", nightly=True)
+    assert names(listing) == [wheel("tri", "3.5.0"), wheel("tri", "3.5.0rc1")]
+    assert {file.index for file in listing.files} == {"default"}
+    assert listing.notes == ("frame does not list tri 3.5.0rc1: it comes from the default index",)
+
+
 def test_a_default_index_that_cannot_be_read_does_not_stand_in_the_way_of_a_nightly(
     world: World,
 ) -> None:

@@ -7,6 +7,7 @@ nothing that needs colour to be understood.
 from collections.abc import Iterable, Sequence
 from typing import assert_never
 
+from packaging.requirements import Requirement
 from packaging.version import Version
 
 from cudalock.host import Target
@@ -97,7 +98,12 @@ def format_conflict(conflict: Conflict, target: Target) -> str:
     told = [format_target(target), "", _chain(conflict.facts)]
     for facts in conflict.also:
         told += ["", _chain(facts, first="Apart from that, because")]
-    summaries = [format_summary(summary) for summary in conflict.projects if _counts(summary)]
+    unmet = _unmet(conflict)
+    summaries = [
+        format_summary(summary)
+        for summary in conflict.projects
+        if _counts(summary) or summary.project in unmet
+    ]
     if summaries:
         told += ["", *summaries]
     return "\n".join(told)
@@ -105,6 +111,23 @@ def format_conflict(conflict: Conflict, target: Target) -> str:
 
 def _counts(summary: ProjectSummary) -> bool:
     return not summary.wheels or bool(summary.rejections)
+
+
+def _unmet(conflict: Conflict) -> set[str]:
+    """Return the projects of which something is required that no listed version meets.
+
+    What there is instead tells a missing release, or a build that was never published, from a
+    clash.
+    """
+    listed = {summary.project: summary.versions for summary in conflict.projects}
+    found = set()
+    for described in (*conflict.facts, *(f for facts in conflict.also for f in facts)):
+        if described.fact.kind in (FactKind.REQUIREMENT, FactKind.DEPENDENCY, FactKind.OVERRIDE):
+            wanted = Requirement(described.fact.detail).specifier
+            project = described.fact.object
+            if not any(wanted.contains(v, prereleases=True) for v in listed.get(project, ())):
+                found.add(project)
+    return found
 
 
 def _chain(facts: Iterable[ConflictFact], *, first: str = "Because") -> str:

@@ -79,12 +79,11 @@ def admitted_releases(
     return sorted((v for v in versions if public.contains(v, prereleases=allowed)), reverse=True)
 
 
-def unserved_pin(admitted: SpecifierSet, files: Iterable[ListedFile]) -> bool:
-    """Whether ``admitted`` pins one version, no nightly, that none of ``files`` is of."""
+def unserved_pin(admitted: SpecifierSet, files: Iterable[ListedFile]) -> Version | None:
+    """Return the version that ``admitted`` pins exactly when none of ``files`` is of it."""
     exact = [s.version for s in admitted if s.operator == "==" and not s.version.endswith(".*")]
-    if not exact or any(Version(text).is_devrelease for text in exact):
-        return False
-    return not any(admitted.contains(file.wheel.version, prereleases=True) for file in files)
+    served = any(admitted.contains(file.wheel.version, prereleases=True) for file in files)
+    return Version(exact[0]) if exact and not served else None
 
 
 def partner_requests(

@@ -136,7 +136,8 @@ class IndexSource:
         """
         route = self._router.route(project, nightly=nightly)
         # Where nothing hangs on what is admitted, one listing serves every question.
-        asking = any(f.versioned or f.pinned for step in route.chain for f in step.folders)
+        folders = [folder for step in route.chain for folder in step.folders]
+        asking = any(folder.versioned or folder.pinned or folder.nightly for folder in folders)
         key = (project, nightly, str(admitted) if asking else "")
         return self._listings.get(key, lambda: self._listing(route, admitted, nightly=nightly))
 
@@ -146,6 +147,19 @@ class IndexSource:
         notes: list[str] = []
         for step in route.chain:
             found, passed = self._ask_route(step, admitted, nightly=nightly)
+            pin = None
+            if self._nightly_only(step) and step.otherwise is not None:
+                # The default index is the project's home: a pre-release the person pins may be
+                # there and not among the nightlies.
+                pin = unserved_pin(admitted, (file for a in found for file in a.files))
+            if pin is not None and step.otherwise is not None:
+                # What was not seen whole still counts; its files do not.
+                answered += [replace(answer, files=(), unfit=()) for answer in found]
+                notes.append(
+                    f"{step.index} does not list {project} {pin}:"
+                    f" it comes from {told_index(step.otherwise.index)}"
+                )
+                continue
             answered += found
             if not all(answer.absent for answer in found):
                 notes += [
@@ -197,11 +211,11 @@ class IndexSource:
         if versioned:
             found, shadows = self._ask_versioned(route, versioned, admitted, nightly=nightly)
             answered += found
-        elif not any(f.pinned or not f.nightly for f in route.folders) and self._owned(
-            route, nightly=nightly
-        ):
+        elif self._nightly_only(route):
             shadows = self._shadow_of_nightly(route, answered)
-        if unserved_pin(admitted, (file for answer in answered for file in answer.files)):
+        pin = unserved_pin(admitted, (file for answer in answered for file in answer.files))
+        # Nightlies have folders of their own.
+        if pin is not None and not pin.is_devrelease:
             answered += self._ask(route, [folder for folder in route.folders if folder.pinned])
         return answered, shadows
 
@@ -296,6 +310,14 @@ class IndexSource:
                     if any(answer.files or answer.unfit for answer in found):
                         return sibling
         return None
+
+    def _nightly_only(self, route: Route) -> bool:
+        """Whether an index is the source of the project in its nightly folders only."""
+        return (
+            bool(route.folders)
+            and all(folder.nightly for folder in route.folders)
+            and self._owned(route, nightly=True)
+        )
 
     def _owned(self, route: Route, *, nightly: bool) -> bool:
         """Whether a definition's word makes the index of ``route`` the source of its project."""

@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import ClassVar
 
+from packaging.requirements import Requirement
 from packaging.version import Version
 
 from cudalock.errors import CudalockError, ResolutionError, ResolutionStoppedError
@@ -106,11 +107,23 @@ def make_conflict(world: World, refusal: Refusal) -> Conflict:
             break
         aside |= own
     subjects = {f.subject for f in core if not f.subject.startswith("<") and f.subject}
-    subjects |= {f.object for f in core if f.kind is FactKind.REQUIREMENT}
+    subjects |= {f.object for f in core if f.kind is FactKind.REQUIREMENT or _unmet(world, f)}
     return Conflict(
         facts=_described(world, core),
         also=tuple(_described(world, facts) for facts in also),
         projects=tuple(summarise(world, project) for project in sorted(subjects)),
+    )
+
+
+def _unmet(world: World, fact: Fact) -> bool:
+    """Whether a wheel requires what no listed version of the project meets."""
+    if fact.kind is not FactKind.DEPENDENCY:
+        return False
+    requirement = Requirement(fact.detail)
+    options = world.options(fact.object, nightly=world.opens_nightly(fact.object))
+    return requirement.url is None and not any(
+        requirement.specifier.contains(file.wheel.version, prereleases=True)
+        for file in options.listing.files
     )
 
 
