@@ -11,17 +11,18 @@ Labels are never compared as text, where ``cu1210 < cu129`` and ``cu99 > cu130``
 """
 
 import re
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from functools import cache, lru_cache
 from typing import Final, Literal, TypeAlias, TypeVar
 
-from cudalock.cuda.arch import Architecture, parse_architecture
+from cudalock.cuda.arch import Architecture, ComputeCapability, parse_architecture
 from cudalock.cuda.tables import Tables, shipped_tables
 from cudalock.cuda.version import CudaVersion
 
 __all__ = ["LocalLabel", "Rank", "Vendor", "parse_local_label", "rank"]
 
-Vendor: TypeAlias = Literal["cuda", "cpu", "rocm", "xpu", "musa"]
+Vendor: TypeAlias = Literal["cuda", "cpu", "rocm", "xpu", "musa", "vulkan"]
 Rank: TypeAlias = tuple[int, int, int]
 
 # The longest label seen in 4,254 wheel names has 47 characters.
@@ -58,8 +59,12 @@ _WORDS: Final = (
     ),
     ("abi", r"cxx11\.?abi(?P<abi_>true|false|1|0)?"),
     ("sm", r"sm_?(?P<sm_>[2-9][0-9][af]?|[1-9][0-9]{2}[af]?)"),
+    # A build for one GPU may be called by its name. Only names that are nothing else: `a16` is how
+    # quantised formats write 16-bit activations.
+    ("device", r"(?P<device_>g[bh][0-9]{2,3}|[abhv][0-9]{3})"),
     ("cpu", r"cpu"),
     ("xpu", r"xpu"),
+    ("vulkan", r"vulkan"),
     ("musa", r"musa[0-9]{0,4}"),
     (
         "rocm",
@@ -88,7 +93,8 @@ class LocalLabel:
     ``cuda`` is the release, if the label tells one; ``cuda_major`` is set for ``cu12`` too.
     ``torch`` is the release the label names, of two or three numbers (one for a bare ``torch2``);
     ``torch_pre`` its pre-release part (``dev20260610``), and ``torch_or_newer`` says the label
-    allows newer ones (``andhigher``). ``sm`` is ascending. ``other`` holds words that were
+    allows newer ones (``andhigher``). ``sm`` is ascending, and holds that of a GPU called by its name
+    (``gb300``). ``other`` holds words that were
     understood and do not bear on what a wheel runs on; ``unread`` what was not understood, and
     parts that contradict each other, as they were written.
     """
@@ -165,10 +171,18 @@ def _parse(text: str, tables: Tables) -> LocalLabel:
     if len(text) > _LONGEST or not text.isascii():
         return LocalLabel(text=text, unread=(text,))
     words, unread = _split(text)
-    reading = _Reading(unread=unread)
+    reading = _Reading(unread=unread, devices=_devices(tables))
     for word, written in words:
         reading.take(word, written)
     return reading.label(text, tables)
+
+
+@lru_cache(maxsize=4)
+def _devices(tables: Tables) -> Mapping[str, ComputeCapability]:
+    """Map the names of GPUs that are one word to their capabilities."""
+    return {
+        name.lower(): capability for capability, names in tables.devices.items() for name in names
+    }
 
 
 def _split(text: str) -> tuple[list[tuple[re.Match[str], str]], list[str]]:
@@ -202,6 +216,7 @@ class _Reading:
     """What the words read so far claim; each claim keeps its spelling, in case it is disputed."""
 
     unread: list[str]
+    devices: Mapping[str, ComputeCapability]
     cuda: _Claims[tuple[int, int | None]] = field(default_factory=list)
     torch: _Claims[tuple[tuple[int, ...] | str, str | None, bool]] = field(default_factory=list)
     abi: _Claims[bool] = field(default_factory=list)
@@ -228,7 +243,12 @@ class _Reading:
             case "sm":
                 self.sm.add(parse_architecture(word["sm_"]))
                 self.vendor.append(("cuda", written))
-            case "cpu" | "xpu" | "musa" | "rocm" as vendor:
+            case "device" if (found := self.devices.get(word["device_"])) is not None:
+                self.sm.add(Architecture(found.number))
+                self.vendor.append(("cuda", written))
+            case "device":
+                self.unread.append(written)
+            case "cpu" | "xpu" | "musa" | "rocm" | "vulkan" as vendor:
                 self.vendor.append((vendor, written))
             case "nvidia":
                 self.vendor.append(("cuda", written))

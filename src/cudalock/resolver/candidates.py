@@ -148,6 +148,7 @@ _REASONS = {
     "rocm": "ROCm",
     "xpu": "XPU",
     "musa": "MUSA",
+    "vulkan": "Vulkan",
     "hash": "of another hash than was asked for",
     "yanked": "yanked",
     "placeholder": "a placeholder",
@@ -300,7 +301,7 @@ def rejection_kind(
     if knowledge.placeholder(wheel.project, wheel.version) is not None:
         return "placeholder"
     vendor = label_of(wheel.version.local).vendor
-    if vendor in ("rocm", "xpu", "musa"):
+    if vendor in ("rocm", "xpu", "musa", "vulkan"):
         return vendor
     if vendor == "cpu" and not target.cpu:
         return "cpu"

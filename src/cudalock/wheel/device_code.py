@@ -51,10 +51,10 @@ class Image:
         return f"{self.architecture}@{self.isa}" if self.isa is not None else str(self.architecture)
 
 
-def _key(image: Image) -> tuple[Architecture, tuple[int, int]]:
-    """Sort by architecture, then by ISA, the unknown one first."""
-    isa = image.isa
-    return image.architecture, (0, 0) if isa is None else (isa.major, isa.minor)
+def _key(image: Image) -> tuple[bool, Architecture, tuple[int, int]]:
+    """Sort machine code before PTX, then by architecture, then by ISA, the unknown one first."""
+    isa = (0, 0) if image.isa is None else (image.isa.major, image.isa.minor)
+    return image.architecture.kind == "compute", image.architecture, isa
 
 
 def parse_image(text: str) -> Image:
