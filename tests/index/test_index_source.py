@@ -462,7 +462,7 @@ def test_a_versioned_project_the_default_index_lacks_is_absent(world: World) -> 
 def test_releases_past_the_limit_are_not_asked_and_the_answer_is_partial(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cudalock.index.source.RELEASES_LIMIT", 2)
+    monkeypatch.setattr("cudalock.index.asking.RELEASES_LIMIT", 2)
     world.site.put_page("/simple", "serve", *(wheel("serve", f"{n}.0") for n in range(4)))
     with world.source(cuda=CUDA_130) as source:
         listing = ask(source, "serve")
