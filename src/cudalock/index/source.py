@@ -38,6 +38,7 @@ from cudalock.index.routes import Route
 from cudalock.index.routing import Router
 from cudalock.index.union import unite
 from cudalock.memo import Memo
+from cudalock.wheel.file_hash import HashedBytes
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
@@ -254,9 +255,13 @@ class IndexSource:
 
     def compute_hash(
         self, file: ListedFile, progress: Callable[[int, int | None], None] | None = None
-    ) -> str:
-        """Return the sha256 of a file's bytes, downloading it once; compare it with the claims."""
+    ) -> HashedBytes:
+        """Return what a file's bytes are, downloading it once; `observing.py` compares the claims."""
         return self._files.compute_hash(file, progress)
+
+    def recall_hash(self, file: ListedFile) -> HashedBytes | None:
+        """Return what a file's bytes are, if that is known without downloading it."""
+        return self._files.recall_hash(file)
 
     # What a person is told
 
