@@ -113,9 +113,14 @@ class _Reader:
     status: str | None = None
     _base: str = ""
     _folders: dict[str, str] = field(default_factory=dict)
+    _roots: set[str] = field(default_factory=set)
+    _shown: str = ""
+
+    def __post_init__(self) -> None:
+        self._shown = shown_url(self.url)
 
     def not_a_page(self, found: str) -> NotAPageError:
-        return NotAPageError(f"expected a project page, found {found}", where=shown_url(self.url))
+        return NotAPageError(f"expected a project page, found {found}", where=self._shown)
 
     def _reject(self, filename: str, text: str, error: RejectedError) -> None:
         self.rejections.append(
@@ -123,7 +128,7 @@ class _Reader:
                 filename=format_quoted(filename, 255)[1:-1],
                 kind=error.kind,
                 reason=error.reason,
-                where=f"{shown_url(self.url)}, anchor {format_quoted(text, 255)}",
+                where=f"{self._shown}, anchor {format_quoted(text, 255)}",
             )
         )
 
@@ -166,12 +171,14 @@ class _Reader:
 
     def _read_anchor(self, href: str, attributes: Mapping[str, str]) -> bool:
         address, _, fragment = href.strip(" \t\n\f\r").partition("#")
+        filename = _file_name(address.partition("?")[0])
+        if not filename.endswith(".whl"):
+            raise _no_wheel(filename)
         url = self._resolve(address)
         if url is None:
             raise RejectedError(
                 "bad-url", f"expected an http or https address, found {format_quoted(href)}"
             )
-        filename = _file_name(address.partition("?")[0])
         if self._turns_away(filename):
             return True
         wheel = self._parse_name(filename)
@@ -215,7 +222,10 @@ class _Reader:
         try:
             joined = urljoin(self._base or self.url, reference)
             if WEB_URL.match(joined):
-                origin_of(joined)
+                root = joined[: joined.find("/", 8)]
+                if root not in self._roots:
+                    origin_of(joined)
+                    self._roots.add(root)
                 return joined
         except (ValueError, UsageError):
             pass
@@ -306,10 +316,7 @@ class _Reader:
 
     def _parse_name(self, filename: str) -> WheelFile:
         if not filename.endswith(".whl"):
-            kind = "a link that names no file"
-            if _ARCHIVE.search(filename):
-                kind = "a source distribution or another kind of archive"
-            raise RejectedError("not-a-wheel", kind)
+            raise _no_wheel(filename)
         try:
             # The project comes first, so that a flat page of thousands of others costs little.
             found = parse_project_name(filename.partition("-")[0])
@@ -334,6 +341,13 @@ class _Reader:
             entry = self.entries[url] = Entry(wheel=wheel, url=url)
         entry.add_claims(hashes.get("sha256", "").lower(), claim)
         return entry
+
+
+def _no_wheel(filename: str) -> RejectedError:
+    kind = "a link that names no file"
+    if _ARCHIVE.search(filename):
+        kind = "a source distribution or another kind of archive"
+    return RejectedError("not-a-wheel", kind)
 
 
 def _file_name(address: str) -> str:
