@@ -7,7 +7,8 @@ file), ``shipped`` (names of our own knowledge files that count too), ``as-of``,
 index), ``target``, ``expect``.
 
 A wheel is a table: ``file`` (its name), ``index``, ``folder``, ``url``, ``requires``, ``extras``,
-``python`` (Requires-Python), ``nightly``, ``yanked``, ``uploaded`` (its upload time), ``metadata = false`` (none can be had) or
+``python`` (Requires-Python), ``nightly``, ``yanked``, ``uploaded`` (its upload time), ``sha256`` (what its index claims: two hexadecimal
+digits stand for a hash), ``elsewhere = true`` (another index lists it and it was seen in passing), ``metadata = false`` (none can be had) or
 ``metadata = "broken"`` (what there is cannot be read). ``expect`` holds ``pins`` (the whole set),
 ``refused`` (every fact of the conflict: kind, subject, words of its detail) or ``stopped``
 (words of the message; a fact may have words of its ``note`` and of a place it was ``seen``). Beside ``pins``: ``warns`` (each text is part of one warning of the set) or
@@ -56,7 +57,7 @@ _KEYS = {
 }
 _WHEEL_KEYS = {
     *("file", "index", "folder", "url", "requires", "extras", "python", "nightly", "yanked"),
-    *("metadata", "uploaded"),
+    *("metadata", "uploaded", "sha256", "elsewhere"),
 }
 _TARGET_KEYS = {"python", "platform", "driver", "driver-cuda", "cuda", "cuda-compat", "sm", "cpu"}
 
@@ -100,8 +101,13 @@ class Scenario:
     def world(self) -> World:
         """Make the world."""
         table = self.table
-        files = [_listed(wheel) for wheel in table.get("wheels", [])]
+        wheels = table.get("wheels", [])
+        files = [_listed(wheel) for wheel in wheels if not wheel.get("elsewhere", False)]
+        passed = [_listed(wheel) for wheel in wheels if wheel.get("elsewhere", False)]
         listings = [_incomplete(project, files) for project in table.get("incomplete", [])]
+        listings += [
+            _beside(project, files, passed) for project in sorted({f.wheel.project for f in passed})
+        ]
         broken = {w["file"] for w in table["wheels"] if w.get("metadata") == "broken"}
         return World(
             request=Request(
@@ -206,7 +212,7 @@ def _listed(table: Mapping[str, Any]) -> ListedFile:
         index=index,
         index_url=page,
         folder=folder,
-        sha256=("a" * 64,),
+        sha256=tuple(pair * 32 for pair in table.get("sha256", ["aa"])),
         requires_python=table.get("python"),
         yanked=table.get("yanked", False),
         nightly=table.get("nightly", False),
@@ -224,6 +230,22 @@ def _incomplete(project: str, files: Sequence[ListedFile]) -> ProjectListing:
             IndexAnswer(index="recorded", url=page, folder="cu134", status="unrecorded"),
             IndexAnswer(index="recorded", url=page, folder="cu130", status="listed"),
         ),
+    )
+
+
+def _beside(
+    project: str, files: Sequence[ListedFile], passed: Sequence[ListedFile]
+) -> ProjectListing:
+    own = tuple(file for file in files if file.wheel.project == project)
+    answers = {(file.index, file.index_url, file.folder) for file in own}
+    return ProjectListing(
+        project=project,
+        files=own,
+        answers=tuple(
+            IndexAnswer(index=index, url=url, folder=folder, status="listed")
+            for index, url, folder in sorted(answers, key=str)
+        ),
+        elsewhere=tuple(file for file in passed if file.wheel.project == project),
     )
 
 

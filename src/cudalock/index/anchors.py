@@ -27,6 +27,8 @@ _TOKEN = re.compile(
     rf"|<(/?+)([A-Za-z]{_NOT_WS}/>]*+)({_BODY})>"
     # 6 a comment begins, 7 a bogus comment begins, 8 a tag that never ends
     r"|<(?:(!--)|([!?]|/[^A-Za-z])|(/?+[A-Za-z]))"
+    # a run of what begins nothing, but for its last
+    r"|(?:<(?=<))++"
     r"|<"
 )
 _ATTRIBUTE = re.compile(

@@ -12,7 +12,7 @@ from typing import Protocol
 from packaging.specifiers import SpecifierSet
 
 from cudalock.errors import IndexAccessError
-from cudalock.index.origins import not_whole, nothing_to_ask, shadows_on_default
+from cudalock.index.origins import not_whole, nothing_to_ask
 from cudalock.index.pages import PageAnswer, PageReader
 from cudalock.index.recorded import Recording
 from cudalock.index.releases import (
@@ -67,14 +67,14 @@ class FolderAsker:
 
     def ask_route(
         self, route: Route, admitted: SpecifierSet, *, nightly: bool
-    ) -> tuple[list[PageAnswer], list[str]]:
-        """Ask every folder of one index; say which copies elsewhere were seen in passing."""
+    ) -> tuple[list[PageAnswer], list[PageAnswer]]:
+        """Ask every folder of one index; also return what another index was seen to list in passing."""
         plain = [f for f in route.folders if not (f.versioned or f.partnered or f.pinned)]
         answered = self._ask(route, plain)
         partnered = [folder for folder in route.folders if folder.partnered]
         if partnered and route.partner is not None:
             answered += self._ask_partnered(route, route.partner, partnered, nightly=nightly)
-        shadows: list[str] = []
+        shadows: list[PageAnswer] = []
         versioned = [folder for folder in route.folders if folder.versioned]
         if versioned:
             found, shadows = self._ask_versioned(route, versioned, admitted, nightly=nightly)
@@ -94,7 +94,7 @@ class FolderAsker:
         admitted: SpecifierSet,
         *,
         nightly: bool,
-    ) -> tuple[list[PageAnswer], list[str]]:
+    ) -> tuple[list[PageAnswer], list[PageAnswer]]:
         """Ask the folders of each release, newest first, until one serves."""
         answered: list[PageAnswer] = []
         default = self._router.default_route(route.project)
@@ -115,7 +115,7 @@ class FolderAsker:
             if len(releases) > RELEASES_LIMIT:
                 cut = f"only the newest {RELEASES_LIMIT} releases were asked for"
                 answered.append(not_whole(route, versioned[0], cut))
-        return answered, shadows_on_default(route, elsewhere)
+        return answered, elsewhere
 
     def _ask_partnered(
         self, route: Route, partner: str, folders: Sequence[FolderRequest], *, nightly: bool
@@ -136,8 +136,8 @@ class FolderAsker:
             answered.append(nothing_to_ask(route, why))
         return answered
 
-    def _shadow_of_nightly(self, route: Route, answered: Iterable[PageAnswer]) -> list[str]:
-        """Say what the default index, the usual home of the project, lists beside its nightlies.
+    def _shadow_of_nightly(self, route: Route, answered: Iterable[PageAnswer]) -> list[PageAnswer]:
+        """Return what the default index, the usual home of the project, lists beside its nightlies.
 
         A name that is taken from a publisher's nightlies is not mixed with that of another index,
         however new: whoever registers it there could take its place.
@@ -146,7 +146,7 @@ class FolderAsker:
             return []
         default = self._router.default_route(route.project)
         try:
-            return shadows_on_default(route, self._ask(default, default.folders))
+            return self._ask(default, default.folders)
         except IndexAccessError:
             # It would only have been mentioned.
             return []

@@ -35,12 +35,13 @@ _THREADS = 16
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageAnswer:
-    """What one page said about one project."""
+    """What one page said about one project; ``status`` is its sentence on the project as a whole."""
 
     files: tuple[ListedFile, ...]
     rejections: tuple[FileRejection, ...]
     answer: IndexAnswer
     unfit: tuple[str, ...] = ()
+    status: str | None = None
 
     @property
     def absent(self) -> bool:
@@ -157,6 +158,7 @@ class PageReader:
         files: tuple[ListedFile, ...] = ()
         rejections: tuple[FileRejection, ...] = ()
         unfit: tuple[str, ...] = ()
+        told: str | None = None
         try:
             page = self._client.fetch_page(folder.url, absent=folder.absent)
             if page is not None:
@@ -175,6 +177,7 @@ class PageReader:
                     context=context,
                 )
                 files, rejections, unfit = parsed.files, parsed.rejections, parsed.unfit
+                told = parsed.status
         except IndexAccessError as error:
             # The client knows addresses, not the flags that choose among indexes.
             offline = isinstance(error, OfflineError) and index == DEFAULT_INDEX
@@ -194,6 +197,7 @@ class PageReader:
             files=files,
             rejections=rejections,
             unfit=unfit,
+            status=told,
             answer=IndexAnswer(
                 index=index, url=shown_url(folder.url), folder=folder.shown_folder, status=status
             ),

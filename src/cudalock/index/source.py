@@ -24,6 +24,7 @@ from cudalock.index.find_links import parse_direct_file, parse_find_links
 from cudalock.index.known import known_names
 from cudalock.index.origins import (
     nothing_to_ask,
+    shadows_on_default,
     told_absence,
     told_emptiness,
     told_index,
@@ -35,7 +36,9 @@ from cudalock.index.releases import (
 )
 from cudalock.index.routes import Route
 from cudalock.index.routing import Router
+from cudalock.index.union import unite
 from cudalock.memo import Memo
+from cudalock.wheel.file_hash import HashedBytes
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
@@ -150,8 +153,10 @@ class IndexSource:
         project = route.project
         answered: list[PageAnswer] = []
         notes: list[str] = []
+        elsewhere: list[ListedFile] = []
         for step in route.chain:
             found, passed = self._asker.ask_route(step, admitted, nightly=nightly)
+            elsewhere += (file for answer in passed for file in answer.files)
             pin = None
             if self._asker.nightly_only(step) and step.otherwise is not None:
                 # The default index is the project's home: a pre-release the person pins may be
@@ -168,7 +173,7 @@ class IndexSource:
             answered += found
             if not all(answer.absent for answer in found):
                 notes += [
-                    *passed,
+                    *shadows_on_default(step, passed),
                     *self._recorded_shadows(step, route),
                     *told_emptiness(step, found),
                 ]
@@ -193,13 +198,15 @@ class IndexSource:
             self._notes.update(notes)
         return ProjectListing(
             project=project,
-            files=_union(file for answer in answered for file in answer.files),
+            files=unite(file for answer in answered for file in answer.files),
             unfit=tuple(name for answer in answered for name in answer.unfit),
             rejections=tuple(
                 dict.fromkeys(rejection for a in answered for rejection in a.rejections)
             ),
             answers=tuple(dict.fromkeys(answer.answer for answer in answered)),
             notes=tuple(notes),
+            statuses=tuple(dict.fromkeys(a.status for a in answered if a.status is not None)),
+            elsewhere=tuple(elsewhere),
         )
 
     def _recorded_shadows(self, taken: Route, whole: Route) -> list[str]:
@@ -254,9 +261,13 @@ class IndexSource:
 
     def compute_hash(
         self, file: ListedFile, progress: Callable[[int, int | None], None] | None = None
-    ) -> str:
-        """Return the sha256 of a file's bytes, downloading it once; compare it with the claims."""
+    ) -> HashedBytes:
+        """Return what a file's bytes are, downloading it once; `observing.py` compares the claims."""
         return self._files.compute_hash(file, progress)
+
+    def recall_hash(self, file: ListedFile) -> HashedBytes | None:
+        """Return what a file's bytes are, if that is known without downloading it."""
+        return self._files.recall_hash(file)
 
     # What a person is told
 
@@ -278,24 +289,3 @@ class IndexSource:
         """What a person should know about where projects came from, sorted."""
         with self._lock:
             return tuple(sorted(self._notes))
-
-
-def _union(files: Iterable[ListedFile]) -> tuple[ListedFile, ...]:
-    """Merge what several folders list: one file a URL, with every hash claimed for it.
-
-    A file that lies in the folders of two CUDA releases is not of either because of the folder.
-    """
-    found: dict[str, ListedFile] = {}
-    for file in files:
-        first = found.get(file.url)
-        if first is None:
-            found[file.url] = file
-            continue
-        found[file.url] = replace(
-            first,
-            folder=first.folder if first.folder == file.folder else None,
-            sha256=tuple(dict.fromkeys((*first.sha256, *file.sha256))),
-            nightly=first.nightly and file.nightly,
-            metadata=file.metadata if first.metadata is None else first.metadata,
-        )
-    return tuple(found.values())

@@ -16,6 +16,7 @@ from cudalock.resolver.exhaustive import Refusal, Witness, prove
 from cudalock.resolver.request import Edge
 from cudalock.resolver.world import World
 from cudalock.wheel.evidence import Variant
+from cudalock.wheel.file_hash import FileHash
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
 from cudalock.wheel.published import AsOf
@@ -32,7 +33,11 @@ __all__ = [
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class ResolvedPackage:
-    """One wheel of the set. ``dependencies`` are the projects it requires there, sorted."""
+    """One wheel of the set. ``dependencies`` are the projects it requires there, sorted.
+
+    ``hash`` is None until it is settled which sha256 the file has: see `Session.settle_hashes`.
+    ``rivals`` are the other files of its release that any index was seen to list.
+    """
 
     project: str
     version: Version
@@ -41,6 +46,8 @@ class ResolvedPackage:
     variant: Variant
     extras: frozenset[str]
     dependencies: tuple[str, ...]
+    hash: FileHash | None = None
+    rivals: tuple[ListedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

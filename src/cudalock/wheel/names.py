@@ -35,7 +35,9 @@ _NAME = re.compile(r"[A-Za-z0-9](?:[A-Za-z0-9._-]*[A-Za-z0-9])?\Z", re.ASCII)
 
 def format_quoted(text: str, limit: int = 80) -> str:
     """Quote untrusted text for a person: nothing in it can reach a terminal as a control code."""
-    shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in text[:limit])
+    shown = text[:limit]
+    if not shown.isprintable():
+        shown = "".join(c if c.isprintable() else f"\\x{ord(c):02x}" for c in shown)
     return f"`{shown}…`" if len(text) > limit else f"`{shown}`"
 
 
