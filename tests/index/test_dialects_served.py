@@ -99,14 +99,14 @@ def moved(address: str) -> Reply:
 def test_a_page_that_moved_to_another_host_has_its_links_there(
     publisher: Publisher, mirror: Publisher, site: Loopback, other_host: str, client: Client
 ) -> None:
-    publisher.replies["/+simple/cu130/left/"] = moved(f"{other_host}/team/+simple/left/?token=x")
+    publisher.replies["/+simple/cu130/left/"] = moved(f"{other_host}/base/+simple/left/?token=x")
     mirror.page(
-        "/team/+simple/left/",
+        "/base/+simple/left/",
         f'<a href="../../+f/aa/left-1.0-py3-none-any.whl#sha256={A}">x</a>',
     )
     with source(site, client, "/+simple/cu130") as found:
         (file,) = ask(found, "left").files
-    assert file.url == f"{other_host}/team/+f/aa/left-1.0-py3-none-any.whl"
+    assert file.url == f"{other_host}/base/+f/aa/left-1.0-py3-none-any.whl"
     # What a lock records as the index is the address that was asked.
     assert file.index_url == f"{site.url}/+simple/cu130"
 

@@ -137,6 +137,43 @@ def test_only_wheels_of_a_hash_that_was_asked_for_are_kept() -> None:
     assert _options(both).candidates[0].file.sha256 == (one, two)
 
 
+def test_the_claims_that_were_not_asked_for_are_set_aside_and_kept() -> None:
+    one, two, three = "a" * 64, "b" * 64, "c" * 64
+    (candidate,) = _options(
+        _listed(f"x-1-{_TAGS}.whl", sha256=(one, two, three)), sha256=frozenset({two})
+    ).candidates
+    assert candidate.file.sha256 == (two,)
+    assert [aside.sha256 for aside in candidate.file.aside] == [one, three]
+
+
+def test_a_wheel_whose_hash_is_open_may_be_the_one_that_was_asked_for() -> None:
+    one, two, asked = "a" * 64, "b" * 64, frozenset({"c" * 64})
+    none = _listed(f"x-1-{_TAGS}.whl", sha256=())
+    several = _listed(f"x-2-{_TAGS}.whl", sha256=(one, two))
+    options = _options(none, several, sha256=asked)
+    assert [str(candidate) for candidate in options.candidates] == ["x 2", "x 1"]
+    # Unless another wheel for this target is claimed to be it.
+    other = _listed("x-3-cp39-cp39-win_amd64.whl", sha256=tuple(asked))
+    assert len(_options(none, several, other, sha256=asked).candidates) == 2
+    known = _listed(f"x-0.5-{_TAGS}.whl", sha256=tuple(asked))
+    options = _options(none, several, known, sha256=asked)
+    assert [str(candidate) for candidate in options.candidates] == ["x 0.5"]
+    assert _out(options) == [("1", "hash-open", 1), ("2", "hash-open", 1)]
+    # Nobody looked at them, so nothing is proved by their being left out.
+    assert {ghost.fact.kind.proves_nothing for ghost in options.ghosts} == {True}
+
+
+def test_a_project_in_quarantine_is_a_fact_of_its_own() -> None:
+    rejection = FileRejection(filename="x", kind="quarantined", reason="PEP 792", where="page")
+    listing = ProjectListing(project="x", rejections=(rejection,))
+    (ghost,) = _options(listing=listing).ghosts
+    assert (ghost.version, ghost.fact.detail) == (
+        None,
+        "in quarantine: its index offers none of its files",
+    )
+    assert not ghost.fact.kind.proves_nothing
+
+
 def test_a_wheel_that_serves_the_gpu_by_ptx_only_is_marked() -> None:
     options = _options(
         _listed(f"x-1+cu126-{_TAGS}.whl"),

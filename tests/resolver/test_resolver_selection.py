@@ -1,5 +1,6 @@
 """Which candidate is better: by CUDA number, never by the text of a label."""
 
+from dataclasses import replace
 from itertools import pairwise
 
 import pytest
@@ -54,6 +55,31 @@ def test_candidates_are_ordered_from_the_worst_to_the_best() -> None:
     ]
     keys = [_key(_listed(name)) for name in names]
     assert all(worse < better for worse, better in pairwise(keys))
+
+
+def test_files_of_one_name_are_ordered_by_the_number_of_their_folder_then_by_a_settled_hash() -> (
+    None
+):
+    name = f"x-2.0-{_TAGS}.whl"
+
+    target = replace(_TARGET, cuda=CudaVersion(12, 10))
+
+    def key(folder: str | None, *sha256: str) -> tuple[object, ...]:
+        file = replace(_listed(name, url=f"https://w/{folder}"), folder=folder, sha256=sha256)
+        variant = conclude(observe_file(file, Knowledge()), native=True)
+        return candidate_key(file, variant, target, 0)
+
+    one, two = "a" * 64, "b" * 64
+    keys = [
+        key(None, one),
+        key("cu130", one),
+        key("cu128", one),
+        key("cu129", one),
+        key("cu1210"),
+        key("cu1210", one),
+    ]
+    assert keys == sorted(keys)
+    assert key("cu129", one, two) < key("cu129", one)
 
 
 def test_a_tag_counts_before_a_build_and_what_is_yanked_comes_last() -> None:
