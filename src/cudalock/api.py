@@ -32,12 +32,13 @@ def resolve(
     constraints: Iterable[str | Requirement] = (),
     overrides: Iterable[str | Requirement] = (),
     prereleases: Iterable[str] = (),
+    variants: bool = False,
     executor: Executor | None = None,
 ) -> Resolution:
     """Return a set of wheels that runs on ``target``.
 
     Give ``indices`` to ask real indices, or ``source`` (with ``knowledge``) to embed the resolver
-    with a source of your own. Raises `NoSolutionError` with the proof, or another `CudalockError`
+    with a source of your own. ``variants`` makes wheel variants candidates. Raises `NoSolutionError` with the proof, or another `CudalockError`
     when that could not be told. Prints nothing and reads no environment.
     """
     request = Request(
@@ -45,6 +46,7 @@ def resolve(
         constraints=_requested(constraints),
         overrides=_requested(overrides),
         prereleases=frozenset(prereleases),
+        variants=variants,
     )
     if source is not None:
         return resolve_world(

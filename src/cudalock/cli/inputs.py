@@ -99,6 +99,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         constraints=_requested(constraints),
         overrides=_requested(overrides),
         prereleases=_prereleases(args, project),
+        variants=args.variants or (project is not None and project.variants),
     )
     return Inputs(
         request=request,

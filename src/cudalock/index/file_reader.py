@@ -17,10 +17,12 @@ from cudalock.index.find_links import (
     read_local_metadata,
 )
 from cudalock.index.routes import DEFAULT_INDEX
+from cudalock.index.variants_fetch import VariantsReader
 from cudalock.memo import Memo
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.variants import VariantsMetadata, VariantsUnread
 
 __all__ = ["FileReader"]
 
@@ -36,6 +38,7 @@ class FileReader:
         self._knowledge = knowledge
         self._metadata: Memo[str, CoreMetadata] = Memo()
         self._hashes: Memo[str, str] = Memo()
+        self._variants = VariantsReader(client)
 
     def metadata(self, file: ListedFile) -> CoreMetadata:
         """Return what a wheel declares.
@@ -44,6 +47,15 @@ class FileReader:
         assumed, only where it cannot be had. Raises `IndexAccessError` and `WheelError`.
         """
         return self._metadata.get(file.url, lambda: self._read_metadata(file))
+
+    def variants(self, file: ListedFile) -> VariantsMetadata | VariantsUnread:
+        """Return what the variant labels of a file's version stand for; see `VariantsReader`."""
+        try:
+            return self._variants.read(file)
+        except IndexAccessError as error:
+            if file.index not in (DEFAULT_INDEX, DIRECT_INDEX, FIND_LINKS_INDEX):
+                error.flag = f"--exclude-index {file.index}"
+            raise
 
     def compute_hash(
         self, file: ListedFile, progress: Callable[[int, int | None], None] | None = None

@@ -20,6 +20,7 @@ from cudalock.index.anchors import CutPageError, HtmlPage, read_anchors
 from cudalock.index.claims import SHA256, RejectedError, check_hex, html_claim, json_claim
 from cudalock.index.failures import NotAPageError
 from cudalock.index.json_page import JsonFile, read_json_page
+from cudalock.index.variants_links import VARIANTS_SUFFIX, VariantsLinks
 from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.listing import FileRejection, ListedFile
 from cudalock.wheel.names import format_quoted, parse_project_name
@@ -134,6 +135,7 @@ class _Reader:
     entries: dict[str, _Entry] = field(default_factory=dict)
     rejections: list[FileRejection] = field(default_factory=list)
     unfit: list[str] = field(default_factory=list)
+    variants: VariantsLinks = field(default_factory=VariantsLinks)
     _base: str = ""
     _folders: dict[str, str] = field(default_factory=dict)
 
@@ -192,12 +194,15 @@ class _Reader:
                 "bad-url", f"expected an http or https address, found {format_quoted(href)}"
             )
         filename = _file_name(address.partition("?")[0])
+        hashes = dict(part.partition("=")[::2] for part in fragment.split("&") if "=" in part)
+        if filename.endswith(VARIANTS_SUFFIX):
+            self.variants.note(filename, url, hashes, self.project)
+            return True
         if self._turns_away(filename):
             return True
         wheel = self._parse_name(filename)
         # PEP 714: "if both are present, use data-core-metadata".
         claim = attributes.get("data-core-metadata", attributes.get("data-dist-info-metadata"))
-        hashes = dict(part.partition("=")[::2] for part in fragment.split("&") if "=" in part)
         entry = self._entry(wheel, url, hashes, None if claim is None else html_claim(claim))
         entry.requires_python = entry.requires_python or attributes.get("data-requires-python")
         if (reason := attributes.get("data-yanked")) is not None:
@@ -264,6 +269,10 @@ class _Reader:
                 self._reject(file.filename, file.filename, error)
 
     def _read_json_file(self, file: JsonFile) -> None:
+        if file.filename.endswith(VARIANTS_SUFFIX):
+            url = self._resolve(file.url.partition("#")[0])
+            self.variants.note(file.filename, url, file.hashes, self.project)
+            return
         wheel = self._parse_name(file.filename)
         address = file.url.partition("#")[0]
         url = self._resolve(address)
@@ -368,6 +377,7 @@ class _Reader:
             core_metadata=entry.core_metadata,
             upload_time=entry.upload_time,
             nightly=context.nightly,
+            variants_link=self.variants.of(entry.wheel),
         )
 
 

@@ -32,7 +32,7 @@ __all__ = [
 ]
 
 _LARGEST_FILE = 4 << 20
-_CUDALOCK_KEYS = ("default-target", "recorded", "nightly", "targets")
+_CUDALOCK_KEYS = ("default-target", "recorded", "nightly", "targets", "variants")
 _LISTS = frozenset({"sm", "gpu"})
 
 
@@ -62,6 +62,7 @@ class ProjectFile:
     target_requirements: tuple[RequirementGroup, ...] = ()
     default_target: str | None = None
     recorded: bool = False
+    variants: bool = False
     nightly: tuple[str, ...] = ()
     uv: UvSettings = field(default_factory=UvSettings)
 
@@ -225,6 +226,7 @@ class _Reader:
             target_requirements=target_requirements,
             default_target=default,
             recorded=faults.flag(own, "recorded", "tool.cudalock"),
+            variants=faults.flag(own, "variants", "tool.cudalock"),
             nightly=tuple(
                 canonicalize_name(item) for item in faults.texts(own, "nightly", "tool.cudalock")
             ),

@@ -32,12 +32,16 @@ class Requested:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
-    """Everything a person asked for. ``prereleases`` are projects whose pre-releases count too."""
+    """Everything a person asked for. ``prereleases`` are projects whose pre-releases count too.
+
+    With ``variants`` wheel variants are candidates (PEP 825), which few installers take from a lock.
+    """
 
     requirements: tuple[Requested, ...]
     constraints: tuple[Requested, ...] = ()
     overrides: tuple[Requested, ...] = ()
     prereleases: frozenset[str] = field(default_factory=frozenset)
+    variants: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

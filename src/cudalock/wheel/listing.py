@@ -8,6 +8,7 @@ from typing import Literal
 
 from cudalock.wheel.filename import WheelFile
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.variants import VariantsLink, VariantsMetadata
 
 __all__ = ["DEFAULT_INDEX", "FileRejection", "IndexAnswer", "ListedFile", "ProjectListing"]
 
@@ -25,6 +26,8 @@ class ListedFile:
     ``sha256`` holds every distinct hash the index claims for this URL: none, one, or several.
     ``core_metadata`` is None when the page says nothing about a sidecar, True when it has one, or
     the sha256 of the sidecar. ``metadata`` is set where a recorded page carries it.
+    ``variants_link`` is where the page says that the metadata of the version's variants is, ``variants``
+    what was read there.
     """
 
     wheel: WheelFile
@@ -40,6 +43,8 @@ class ListedFile:
     upload_time: str | None = None
     metadata: CoreMetadata | None = field(default=None, compare=False)
     nightly: bool = False
+    variants_link: VariantsLink | None = field(default=None, compare=False)
+    variants: VariantsMetadata | None = field(default=None, compare=False)
 
     @property
     def filename(self) -> str:
