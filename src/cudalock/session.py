@@ -23,20 +23,23 @@ from cudalock.index.definitions import Definition, load_definitions
 from cudalock.index.find_links import local_path
 from cudalock.index.knowledge_files import load_knowledge
 from cudalock.index.locate import find_indices
+from cudalock.index.observing import observe_hash
 from cudalock.index.recorded import Recording, load_recording
 from cudalock.index.routes import AddedIndex, RoutingOptions, newest_known_minor
 from cudalock.index.routing import Router
 from cudalock.index.source import IndexSource
-from cudalock.lock.build import build_lock, hashes_needed
+from cudalock.lock.build import build_lock
 from cudalock.lock.model import Lock
 from cudalock.resolver.admitted import admitted_by_request
 from cudalock.resolver.conflict import Conflict, NoSolutionError
 from cudalock.resolver.crawl import Crawl
+from cudalock.resolver.file_notes import hash_warnings
 from cudalock.resolver.notes import describe
 from cudalock.resolver.request import Request
-from cudalock.resolver.resolution import Resolution, SetWarning, solve
+from cudalock.resolver.resolution import Resolution, ResolvedPackage, SetWarning, solve
 from cudalock.resolver.source import Source
 from cudalock.resolver.world import World
+from cudalock.wheel.file_hash import HashedBytes, claimed_hash
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.tag_filter import TagFilter
 
@@ -276,20 +279,54 @@ class Session:
         download_hashes: bool = False,
         folder: Path | None = None,
     ) -> Lock:
-        """Return the lock of a resolution, to stand in ``folder``.
+        """Return the lock of a resolution, to stand in ``folder``; see `settle_hashes`.
 
-        Wheels of this machine are hashed here, which costs reading them once.
-
-        Raises `HashesNeededError` when an index leaves a hash open, unless ``download_hashes``:
-        then those wheels are downloaded once and hashed.
+        Raises `HashesNeededError` when a hash is open, unless ``download_hashes``.
         """
-        computed: dict[str, str] = {}
-        source = self.source(resolution.target)
-        for file in hashes_needed(resolution):
-            if download_hashes or local_path(file.url) is not None:
-                computed[file.url] = source.compute_hash(file, self._bytes_progress(file.filename))
+        settled = self.settle_hashes(resolution, request, download=download_hashes)
         requirements = [str(entry.requirement) for entry in request.requirements]
-        return build_lock(resolution, requirements=requirements, computed=computed, folder=folder)
+        return build_lock(settled, requirements=requirements, folder=folder)
+
+    def settle_hashes(
+        self, resolution: Resolution, request: Request, *, download: bool = False
+    ) -> Resolution:
+        """Return the resolution with the hash of every file that can be settled.
+
+        Wheels of this machine are hashed, which costs reading them once; those whose hash an index
+        leaves open are too, where that was done before or with ``download``. Raises
+        `HashMismatchError` for bytes of a hash that nobody claims.
+        """
+        source = self.source(resolution.target)
+        packages = tuple(
+            self._settled(package, source, _asked_hashes(request, package.project), download)
+            for package in resolution.packages
+        )
+        kept = [w for w in resolution.warnings if w.code != "hash-conflict"]
+        return replace(resolution, packages=packages, warnings=(*kept, *hash_warnings(packages)))
+
+    def _settled(
+        self,
+        package: ResolvedPackage,
+        source: IndexSource,
+        asked: frozenset[str],
+        download: bool,
+    ) -> ResolvedPackage:
+        file = package.file
+        claimed = claimed_hash(file)
+        if package.hash is not None:
+            return package
+        if claimed is not None and local_path(file.url) is None:
+            return replace(package, hash=claimed)
+        if download:
+            found: HashedBytes | None = source.compute_hash(
+                file, self._bytes_progress(file.filename)
+            )
+        else:
+            found = source.recall_hash(file)
+        if found is None:
+            return package
+        settled = observe_hash(file, found, asked=asked, others=package.rivals)
+        return replace(package, hash=settled)
 
     def _bytes_progress(self, name: str) -> Callable[[int, int | None], None] | None:
         progress = self._progress
@@ -309,6 +346,12 @@ def resolve_world(world: World, *, progress: Progress | None = None) -> Resoluti
     finally:
         if crawl is not None:
             crawl.stop()
+
+
+def _asked_hashes(request: Request, project: str) -> frozenset[str]:
+    """Return the hashes that the person gives with the requirements on a project."""
+    entries = [entry for entry in request.requirements if entry.project == project]
+    return frozenset(sha256 for entry in entries for sha256 in entry.sha256)
 
 
 def _releases_to_try(target: Target) -> list[CudaVersion]:

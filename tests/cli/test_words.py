@@ -10,7 +10,11 @@ import pytest
 
 from cudalock.cli.main import main
 from cudalock.cli.terminal import Status, Terminal, printable
+from cudalock.explain.report import format_conflict
+from cudalock.resolver.conflict import NoSolutionError
+from cudalock.resolver.resolution import solve
 from default_index_site import Site, default_index, stock_demo
+from scenario_worlds import read_scenario, scenario_paths
 
 _REPOSITORY = Path(__file__).parents[2]
 _EXAMPLE = _REPOSITORY / "examples" / "blackwell-sglang"
@@ -128,3 +132,29 @@ def test_detect_tells_every_source_in_both_forms(capsys: pytest.CaptureFixture[s
     told = capsys.readouterr().out
     for source in form["sources"]:
         assert source["source"] in told
+
+
+@pytest.mark.parametrize(
+    ("scenario", "line"),
+    [
+        ("pin-that-no-index-has", "cuda-bindings: 1 wheel, 12.9.2"),
+        ("private-build-that-no-index-has", "xformers: 1 wheel, 0.0.33"),
+        ("placeholder-in-place-of-a-nightly", "pytorch-triton: 1 wheel, 0.0.1: 1 a placeholder"),
+    ],
+)
+def test_what_is_listed_of_a_pin_that_nothing_meets_is_told(scenario: str, line: str) -> None:
+    path = next(path for path in scenario_paths() if path.stem == scenario)
+    world = read_scenario(path).world()
+    with pytest.raises(NoSolutionError) as caught:
+        solve(world)
+    told = format_conflict(caught.value.conflict, world.target).splitlines()
+    assert told[-1] == line
+    assert "pre-release" not in "\n".join(told)
+
+
+def test_of_a_clash_over_a_project_no_listing_is_told() -> None:
+    path = next(path for path in scenario_paths() if path.stem == "two-cudnn-pins")
+    world = read_scenario(path).world()
+    with pytest.raises(NoSolutionError) as caught:
+        solve(world)
+    assert "wheels," not in format_conflict(caught.value.conflict, world.target)

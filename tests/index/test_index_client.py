@@ -348,7 +348,7 @@ def test_no_secret_reaches_a_message_or_the_cache(
         for ask in (
             client.fetch_page,
             client.fetch_whole,
-            client.stream_sha256,
+            client.stream_hash,
             lambda url: client.fetch_range_suffix(url, 10),
             lambda url: client.fetch_range(url, 0, 10),
         ):
@@ -479,7 +479,7 @@ def test_offline_uses_what_is_cached_of_any_age_and_opens_no_connection(
     for ask in (
         offline.fetch_page,
         offline.fetch_whole,
-        offline.stream_sha256,
+        offline.stream_hash,
         lambda url: offline.fetch_range_suffix(url, 10),
     ):
         with pytest.raises(OfflineError, match="offline: no cached copy") as caught:
@@ -668,17 +668,15 @@ def test_a_file_is_hashed_while_it_is_streamed(
     connect: Callable[..., Client], files: Loopback
 ) -> None:
     told: list[tuple[int, int | None]] = []
-    digest = connect().stream_sha256(
-        files.url + "/f", lambda seen, total: told.append((seen, total))
-    )
-    assert digest == hashlib.sha256(FILE).hexdigest()
+    found = connect().stream_hash(files.url + "/f", lambda seen, total: told.append((seen, total)))
+    assert found.hashed == (hashlib.sha256(FILE).hexdigest(), len(FILE))
     assert told[-1] == (len(FILE), len(FILE))
     cut = Reply(200, FILE[:-1], length=len(FILE))
     with serve(in_turn(cut, Reply(200, FILE))) as site:
-        assert connect().stream_sha256(site.url) == digest
+        assert connect().stream_hash(site.url).hashed == found.hashed
     unframed = Reply(200, FILE, length=None)
     with serve(lambda _: unframed) as site, pytest.raises(BodyError, match="may be cut"):
-        connect(retries=0).stream_sha256(site.url)
+        connect(retries=0).stream_hash(site.url)
 
 
 def test_a_client_needs_nothing_to_begin_with() -> None:

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from builders import make_wheel
 from cudalock.errors import CudalockError, IndexAccessError, UsageError, WheelError
 from cudalock.index.find_links import (
-    compute_local_sha256,
+    hash_local_file,
     local_path,
     parse_direct_file,
     parse_find_links,
@@ -206,6 +206,6 @@ def test_a_file_is_hashed_where_it_lies(tmp_path: Path) -> None:
     path = tmp_path / "x"
     content = os.urandom(3 * 1024 * 1024)
     path.write_bytes(content)
-    assert compute_local_sha256(path) == hashlib.sha256(content).hexdigest()
+    assert hash_local_file(path) == (hashlib.sha256(content).hexdigest(), len(content))
     with pytest.raises(IndexAccessError):
-        compute_local_sha256(tmp_path / "gone")
+        hash_local_file(tmp_path / "gone")

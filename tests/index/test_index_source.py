@@ -462,7 +462,7 @@ def test_a_versioned_project_the_default_index_lacks_is_absent(world: World) -> 
 def test_releases_past_the_limit_are_not_asked_and_the_answer_is_partial(
     world: World, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cudalock.index.source.RELEASES_LIMIT", 2)
+    monkeypatch.setattr("cudalock.index.asking.RELEASES_LIMIT", 2)
     world.site.put_page("/simple", "serve", *(wheel("serve", f"{n}.0") for n in range(4)))
     with world.source(cuda=CUDA_130) as source:
         listing = ask(source, "serve")
@@ -524,7 +524,7 @@ def test_find_links_adds_to_every_project_it_holds(world: World, tmp_path: Path)
         metadata = source.metadata(mine)
         assert metadata is not None
         assert [str(requirement) for requirement in metadata.requires_dist] == ["numpy"]
-        assert source.compute_hash(mine) == hashlib.sha256(local.read_bytes()).hexdigest()
+        assert source.compute_hash(mine).sha256 == hashlib.sha256(local.read_bytes()).hexdigest()
     assert world.site.asked["/links.html"] == 1
 
 
@@ -657,7 +657,7 @@ def test_a_hash_is_computed_from_the_bytes_once(world: World, tmp_path: Path) ->
     put_wheel(world, built)
     with world.source() as source:
         file = source.direct("kernel", f"{world.site.url}/files/{built.name}", None)
-        hashes = {source.compute_hash(file) for _ in range(3)}
+        hashes = {source.compute_hash(file).sha256 for _ in range(3)}
     assert hashes == {hashlib.sha256(built.read_bytes()).hexdigest()}
     assert world.site.asked == {f"/files/{built.name}": 1}
 

@@ -163,10 +163,10 @@ def _add_indices(parser: argparse.ArgumentParser) -> None:
     group.add_argument("--default-index", metavar="URL", help="the default index (what uv uses)")
     group.add_argument(
         "--index",
-        metavar="[NAME=]URL",
+        metavar="[NAME=]URL|NAME",
         action="append",
         default=[],
-        help="another index, or another address of a known one (repeatable)",
+        help="another index, another address of a known one, or a known one for all it builds (repeatable)",
     )
     group.add_argument(
         "--find-links", metavar="URL|DIR", action="append", default=[], help="more wheels"

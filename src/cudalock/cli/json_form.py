@@ -12,6 +12,7 @@ from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict, ConflictFact
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
 from cudalock.wheel.evidence import Variant
+from cudalock.wheel.file_hash import claimed_hash
 
 __all__ = ["error_form", "format_json", "locked_form", "refused_form"]
 
@@ -104,16 +105,20 @@ def _target(target: Target) -> dict[str, object]:
 
 def _package(package: ResolvedPackage) -> dict[str, object]:
     variant = package.variant
-    sha256 = package.file.sha256
+    file = package.file
+    settled = claimed_hash(file) if package.hash is None else package.hash
+    claims = dict.fromkeys((*file.sha256, *(aside.sha256 for aside in file.aside)))
     return {
         "name": package.project,
         "version": str(package.version),
         "index": package.file.index_url or None,
         "wheels": [
             {
-                "name": package.file.filename,
-                "url": package.file.url,
-                "sha256": sha256[0] if len(sha256) == 1 else None,
+                "name": file.filename,
+                "url": file.url,
+                "sha256": None if settled is None else settled.sha256,
+                "hash": None if settled is None else settled.state,
+                "claims": list(claims),
                 "variant": {
                     "state": variant.state,
                     "cuda": None if variant.cuda is None else str(variant.cuda),

@@ -54,10 +54,12 @@ def _resolve(
             except NoSolutionError as error:
                 status.stop()
                 return _refuse(args, terminal, inputs, session, error)
+            download = args.hash_missing == "download"
+            resolution = session.settle_hashes(resolution, inputs.request, download=download)
             lock = session.lock(
                 resolution,
                 inputs.request,
-                download_hashes=args.hash_missing == "download",
+                download_hashes=download,
                 folder=inputs.folder if args.output == "-" else inputs.lock_path.parent,
             )
             requests = session.requests

@@ -6,7 +6,6 @@ How a question gets through (redirects, retries, credentials) is known to `excha
 to `body.py`; pages are parsed in `simple.py`.
 """
 
-import hashlib
 import random
 import threading
 import time
@@ -17,24 +16,22 @@ from types import TracebackType
 from typing import Self
 
 from cudalock.index.address import Origin, shown_url
-from cudalock.index.body import ACCEPTED_CODINGS, BodyLimits, iter_body
+from cudalock.index.body import ACCEPTED_CODINGS
 from cudalock.index.cache import Cache, CacheEntry, freshness_seconds
 from cudalock.index.exchange import Answered, Exchange, Statistics
-from cudalock.index.failures import BodyError, OfflineError
+from cudalock.index.failures import OfflineError
 from cudalock.index.flights import Flights
 from cudalock.index.ranges import WHOLE_FILE_LIMIT, FetchedPart, fetch_middle, fetch_suffix
 from cudalock.index.remote_file import RemoteFile
 from cudalock.index.transport import HttpTransport, Transport
+from cudalock.index.whole_files import HashedFile, hash_whole_file, is_unchanged
 
 __all__ = ["Client", "FetchedPage", "FetchedPart", "open_client"]
 
 # PEP 691: "clients ... SHOULD use the quality value to tell which they prefer".
 _PAGE_ACCEPT = "application/vnd.pypi.simple.v1+json, application/vnd.pypi.simple.v1+html;q=0.2, text/html;q=0.1"
 _PAGE_LIMIT = 64 * 1024 * 1024
-_WHEEL_LIMIT = 16 * 1024 * 1024 * 1024
-_WHEEL_RATE = 4 * 1024
 _NOT_FOUND = frozenset({404})
-_NO_SECONDS_LIMIT = 30 * 24 * 3600.0
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -106,6 +103,11 @@ class Client:
     def statistics(self) -> Statistics:
         """Return the counts so far."""
         return self._exchange.statistics
+
+    @property
+    def offline(self) -> bool:
+        """Whether no connection is opened."""
+        return self._offline
 
     # Pages
 
@@ -225,49 +227,15 @@ class Client:
         """Return a file of which parts are read; one request brings its end. Nothing is cached."""
         return RemoteFile(self._exchange, self._online(url), size=size)
 
-    def stream_sha256(
+    def stream_hash(
         self, url: str, progress: Callable[[int, int | None], None] | None = None
-    ) -> str:
-        """Return the sha256 of a whole file, which is streamed and not kept (64 KiB at a time).
+    ) -> HashedFile:
+        """Return the sha256 of a whole file, which is streamed and not kept; see `whole_files.py`."""
+        return hash_whole_file(self._exchange, self._online(url), progress)
 
-        ``progress`` gets the bytes so far and the length, if it is known. There is no limit of time,
-        but one of slowness: 4 KiB a second.
-        """
-        address = self._online(url)
-
-        def read(answered: Answered) -> str:
-            digest = hashlib.sha256()
-            length = answered.response.headers.get("content-length", "")
-            total = int(length) if length.isdigit() and len(length) < 19 else None
-            seen = 0
-            limits = BodyLimits(decoded=_WHEEL_LIMIT, wire=_WHEEL_LIMIT, rate=_WHEEL_RATE)
-            if total is None and "chunked" not in answered.response.headers.get(
-                "transfer-encoding", ""
-            ):
-                raise BodyError(
-                    "expected a file of known length, found one that may be cut",
-                    where=shown_url(address),
-                )
-            for step in iter_body(
-                answered.response,
-                limits,
-                url=answered.url,
-                clock=self._exchange.clock,
-                on_wire=lambda count: self._exchange.count(wire=count),
-            ):
-                digest.update(step)
-                seen += len(step)
-                if progress is not None:
-                    progress(seen, total)
-            return digest.hexdigest()
-
-        return self._exchange.ask(
-            address,
-            {"Accept-Encoding": "identity"},
-            read,
-            accepted=frozenset({200}),
-            seconds=_NO_SECONDS_LIMIT,
-        )
+    def is_unchanged(self, url: str, etag: str) -> bool:
+        """Ask whether a file still has the bytes of a strong ETag, without downloading it."""
+        return is_unchanged(self._exchange, self._online(url), etag)
 
     def _online(self, url: str) -> str:
         address = self._exchange.clean(url)

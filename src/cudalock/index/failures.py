@@ -9,6 +9,7 @@ from cudalock.errors import IndexAccessError
 
 __all__ = [
     "BodyError",
+    "HashMismatchError",
     "HttpStatusError",
     "NotAPageError",
     "OfflineError",
@@ -74,3 +75,19 @@ class NotAPageError(IndexAccessError):
     """What came is not a project page (PEP 503 or PEP 691), so it lists nothing and denies nothing."""
 
     code = "not-a-page"
+
+
+class HashMismatchError(IndexAccessError):
+    """The bytes of a file are not what is claimed of them: an index, or who sent them, is wrong.
+
+    ``found`` is the sha256 of the bytes, ``claims`` are those that were expected, as listed.
+    """
+
+    code = "hash-mismatch"
+
+    def __init__(
+        self, message: str, *, found: str, claims: tuple[str, ...], where: str | None = None
+    ) -> None:
+        super().__init__(message, where=where)
+        self.found = found
+        self.claims = claims

@@ -12,13 +12,15 @@ from cudalock.index.failures import HttpStatusError, RangeError
 from cudalock.index.find_links import (
     DIRECT_INDEX,
     FIND_LINKS_INDEX,
-    compute_local_sha256,
+    hash_local_file,
     local_path,
     read_local_metadata,
 )
+from cudalock.index.hash_memory import HashMemory
 from cudalock.index.routes import DEFAULT_INDEX
 from cudalock.index.variants_fetch import VariantsReader
 from cudalock.memo import Memo
+from cudalock.wheel.file_hash import HashedBytes
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
@@ -37,7 +39,9 @@ class FileReader:
         self._client = client
         self._knowledge = knowledge
         self._metadata: Memo[str, CoreMetadata] = Memo()
-        self._hashes: Memo[str, str] = Memo()
+        self._hashes: Memo[str, HashedBytes] = Memo()
+        self._recalled: Memo[str, HashedBytes | None] = Memo()
+        self._memory = HashMemory(client)
         self._variants = VariantsReader(client)
 
     def metadata(self, file: ListedFile) -> CoreMetadata:
@@ -59,12 +63,21 @@ class FileReader:
 
     def compute_hash(
         self, file: ListedFile, progress: Callable[[int, int | None], None] | None = None
-    ) -> str:
-        """Return the sha256 of a file's bytes; a remote file is streamed once, and not kept."""
+    ) -> HashedBytes:
+        """Return what the bytes of a file are; a remote one is streamed once, and not kept.
+
+        The hash is remembered in the cache, so that no later run downloads the file either.
+        """
         path = local_path(file.url)
         if path is not None:
-            return self._hashes.get(file.url, lambda: compute_local_sha256(path))
-        return self._hashes.get(file.url, lambda: self._client.stream_sha256(file.url, progress))
+            return self._hashes.get(file.url, lambda: hash_local_file(path))
+        return self._hashes.get(file.url, lambda: self._memory.compute(file, progress))
+
+    def recall_hash(self, file: ListedFile) -> HashedBytes | None:
+        """Return what the bytes of a file are, if that is known without downloading it."""
+        if local_path(file.url) is not None:
+            return self.compute_hash(file)
+        return self._recalled.get(file.url, lambda: self._memory.recall(file))
 
     def _read_metadata(self, file: ListedFile) -> CoreMetadata:
         path = local_path(file.url)

@@ -18,6 +18,7 @@ from cudalock.index.address import shown_url
 from cudalock.index.claims import RejectedError
 from cudalock.index.variants_links import VARIANTS_SUFFIX, VariantsLinks
 from cudalock.index.zip_tail import read_metadata_member
+from cudalock.wheel.file_hash import HashedBytes
 from cudalock.wheel.filename import parse_wheel_file
 from cudalock.wheel.listing import FileRejection, ListedFile
 from cudalock.wheel.metadata import CoreMetadata, parse_core_metadata
@@ -27,7 +28,7 @@ __all__ = [
     "DIRECT_INDEX",
     "FIND_LINKS_INDEX",
     "WheelDirectory",
-    "compute_local_sha256",
+    "hash_local_file",
     "local_path",
     "parse_direct_file",
     "parse_find_links",
@@ -227,15 +228,16 @@ def read_local_metadata(path: Path) -> CoreMetadata:
     return replace(metadata, version=wheel.version, source="METADATA in the wheel")
 
 
-def compute_local_sha256(path: Path) -> str:
+def hash_local_file(path: Path) -> HashedBytes:
     """Hash a file on this disk; raise `IndexAccessError` when it cannot be read."""
-    digest = hashlib.sha256()
+    digest, size = hashlib.sha256(), 0
     try:
         with path.open("rb") as file:
             while chunk := file.read(_CHUNK):
                 digest.update(chunk)
+                size += len(chunk)
     except OSError as error:
         raise IndexAccessError(
             f"expected a wheel to hash: {error.strerror}", where=str(path)
         ) from error
-    return digest.hexdigest()
+    return HashedBytes(digest.hexdigest(), size)

@@ -16,6 +16,10 @@ from cudalock.wheel.names import format_quoted
 __all__ = ["JsonFile", "JsonPage", "read_json_page"]
 
 
+# What a lock can hold: an integer of 64 bits.
+_LARGEST_SIZE = 2**63 - 1
+
+
 class JsonFile(NamedTuple):
     """One member of ``files``; keys that no reader here needs are left out."""
 
@@ -31,11 +35,15 @@ class JsonFile(NamedTuple):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class JsonPage:
-    """The page: ``name`` as the index spells it, ``status`` of PEP 792 (``active`` if not said)."""
+    """The page: ``name`` as the index spells it, ``status`` of PEP 792 (``active`` if not said).
+
+    ``versions`` of PEP 700 is not read: a version none of whose files is listed cannot be had here.
+    """
 
     name: str | None
     api_version: str | None
     status: str
+    status_reason: str | None
     files: tuple[JsonFile, ...]
 
 
@@ -87,6 +95,7 @@ def read_json_page(
         name=found.value(page, "name", str, "a string"),
         api_version=found.value(meta, "api-version", str, "a string"),
         status=found.value(status, "status", str, "a string") or "active",
+        status_reason=found.value(status, "reason", str, "a string"),
         files=files,
     )
 
@@ -119,11 +128,13 @@ class _Found:
         python, size, time = get("requires-python"), get("size"), get("upload-time")
         yanked = get("yanked", False)
         # PEP 714: "core-metadata" is the key, the two others are its older names.
-        claim = get("core-metadata", get("dist-info-metadata", get("data-dist-info-metadata")))
+        claim = get("core-metadata")
+        if claim is None:
+            claim = get("dist-info-metadata", get("data-dist-info-metadata"))
         if (
             not _is_hashes(hashes)
             or not (python is None or isinstance(python, str))
-            or not (size is None or (type(size) is int and size >= 0))
+            or not (size is None or (type(size) is int and 0 <= size <= _LARGEST_SIZE))
             or not (time is None or isinstance(time, str))
             or not (yanked is None or isinstance(yanked, (bool, str)))
             or not (claim is None or isinstance(claim, bool) or _is_hashes(claim))

@@ -37,12 +37,13 @@ _Answer = TypeVar("_Answer")
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class PageAnswer:
-    """What one page said about one project."""
+    """What one page said about one project; ``status`` is its sentence on the project as a whole."""
 
     files: tuple[ListedFile, ...]
     rejections: tuple[FileRejection, ...]
     answer: IndexAnswer
     unfit: tuple[str, ...] = ()
+    status: str | None = None
 
     @property
     def absent(self) -> bool:
@@ -163,6 +164,7 @@ class PageReader:
         files: tuple[ListedFile, ...] = ()
         rejections: tuple[FileRejection, ...] = ()
         unfit: tuple[str, ...] = ()
+        told: str | None = None
         try:
             page = self._client.fetch_page(folder.url, absent=folder.absent)
             if page is not None:
@@ -181,6 +183,7 @@ class PageReader:
                     context=context,
                 )
                 files, rejections, unfit = parsed.files, parsed.rejections, parsed.unfit
+                told = parsed.status
         except IndexAccessError as error:
             # The client knows addresses, not the flags that choose among indexes.
             offline = isinstance(error, OfflineError) and index == DEFAULT_INDEX
@@ -200,6 +203,7 @@ class PageReader:
             files=files,
             rejections=rejections,
             unfit=unfit,
+            status=told,
             answer=IndexAnswer(
                 index=index, url=shown_url(folder.url), folder=folder.shown_folder, status=status
             ),

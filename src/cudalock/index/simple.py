@@ -18,13 +18,13 @@ from cudalock.errors import UsageError, WheelError
 from cudalock.index.address import WEB_URL, origin_of, shown_url, split_userinfo
 from cudalock.index.anchors import CutPageError, HtmlPage, read_anchors
 from cudalock.index.claims import SHA256, RejectedError, check_hex, html_claim, json_claim
+from cudalock.index.entries import Entry, PageContext
 from cudalock.index.failures import NotAPageError
 from cudalock.index.json_page import JsonFile, read_json_page
 from cudalock.index.variants_links import VARIANTS_SUFFIX, VariantsLinks
 from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.listing import FileRejection, ListedFile
 from cudalock.wheel.names import format_quoted, parse_project_name
-from cudalock.wheel.tag_filter import TagFilter
 
 __all__ = ["PAGE_LIMIT", "NotAPageError", "PageContext", "ProjectPage", "parse_page"]
 
@@ -43,29 +43,17 @@ _EMPTY_PAGE = re.compile(r"\A(?:links for\b|simple (?:index|package)\b)", re.IGN
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class PageContext:
-    """What the asker knows about a page and the page does not say; copied into each `ListedFile`.
-
-    With a ``fit``, wheels whose tags it turns away are named and not read any further.
-    """
-
-    index: str
-    index_url: str
-    folder: str | None = None
-    nightly: bool = False
-    fit: TagFilter | None = None
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class ProjectPage:
     """The wheels a page lists, one for each URL in the order of the page, and what was ruled out.
 
-    ``unfit`` are the names of wheels that the context's filter turned away.
+    ``unfit`` are the names of wheels that the context's filter turned away; ``status`` is a sentence
+    on a project that is archived or deprecated.
     """
 
     files: tuple[ListedFile, ...]
     rejections: tuple[FileRejection, ...]
     unfit: tuple[str, ...] = ()
+    status: str | None = None
 
 
 def parse_page(
@@ -98,9 +86,13 @@ def parse_page(
     else:
         reader.read_html(body)
     return ProjectPage(
-        files=tuple(reader.listed(entry) for entry in reader.entries.values()),
+        files=tuple(
+            entry.listed(context, reader.variants.of(entry.wheel))
+            for entry in reader.entries.values()
+        ),
         rejections=tuple(reader.rejections),
         unfit=tuple(reader.unfit),
+        status=reader.status,
     )
 
 
@@ -114,28 +106,15 @@ def _is_json(body: bytes, content_type: str | None) -> bool:
 
 
 @dataclass(slots=True, kw_only=True)
-class _Entry:
-    """Everything said about one URL, which a page may list more than once."""
-
-    wheel: WheelFile
-    url: str
-    sha256: list[str] = field(default_factory=list)
-    size: int | None = None
-    requires_python: str | None = None
-    yanked: str | bool = False
-    core_metadata: str | bool | None = None
-    upload_time: str | None = None
-
-
-@dataclass(slots=True, kw_only=True)
 class _Reader:
     url: str
     project: str | None
     context: PageContext
-    entries: dict[str, _Entry] = field(default_factory=dict)
+    entries: dict[str, Entry] = field(default_factory=dict)
     rejections: list[FileRejection] = field(default_factory=list)
     unfit: list[str] = field(default_factory=list)
     variants: VariantsLinks = field(default_factory=VariantsLinks)
+    status: str | None = None
     _base: str = ""
     _folders: dict[str, str] = field(default_factory=dict)
 
@@ -163,8 +142,8 @@ class _Reader:
         except CutPageError as error:
             raise self.not_a_page(f"one that ends inside {error.what}") from error
         self._check_version(page.meta.get("pypi:repository-version"))
-        if page.meta.get("pypi:project-status", "").strip().lower() == "quarantined":
-            self._quarantine()
+        status = page.meta.get("pypi:project-status", "")
+        if self._withheld(status, page.meta.get("pypi:project-status-reason")):
             return
         self._base = self.url
         if page.base is not None:
@@ -258,8 +237,7 @@ class _Reader:
                 raise self.not_a_page(f"one named {format_quoted(page.name)}") from error
             if named != self.project:
                 raise self.not_a_page(f"that of {named} where {self.project} was asked for")
-        if page.status == "quarantined":
-            self._quarantine()
+        if self._withheld(page.status, page.status_reason):
             return
         self._base = self.url
         for file in page.files:
@@ -317,10 +295,22 @@ class _Reader:
         self.unfit.append(filename)
         return True
 
-    def _quarantine(self) -> None:
-        # PEP 792: the index "does not offer any files" of a quarantined project for installation.
-        error = RejectedError("quarantined", "the index has this project in quarantine (PEP 792)")
-        self._reject(self.project or "", self.project or "", error)
+    def _withheld(self, status: str, reason: str | None) -> bool:
+        """Note a project's status (PEP 792); return whether its files are not offered."""
+        status = status.strip().lower()
+        if status in ("", "active"):
+            return False
+        why = f": {format_quoted(reason.strip(), 200)[1:-1]}" if reason and reason.strip() else ""
+        if status == "quarantined":
+            # PEP 792: the index "does not offer any files" of such a project for installation.
+            error = RejectedError(
+                "quarantined", f"the index has this project in quarantine (PEP 792){why}"
+            )
+            self._reject(self.project or "", self.project or "", error)
+            return True
+        project = self.project or "its project"
+        self.status = f"{self.context.index} marks {project} as {format_quoted(status)[1:-1]}{why}"
+        return False
 
     def _parse_name(self, filename: str) -> WheelFile:
         if not filename.endswith(".whl"):
@@ -339,7 +329,7 @@ class _Reader:
 
     def _entry(
         self, wheel: WheelFile, url: str, hashes: Mapping[str, str], claim: str | bool | None
-    ) -> _Entry:
+    ) -> Entry:
         """Return the entry of a URL with one more listing counted in, once its hashes are sound."""
         for algorithm, digest in hashes.items():
             if not (algorithm == "sha256" and SHA256.match(digest)):
@@ -349,36 +339,9 @@ class _Reader:
             claim = claim.lower()
         entry = self.entries.get(url)
         if entry is None:
-            entry = self.entries[url] = _Entry(wheel=wheel, url=url)
-        digest = hashes.get("sha256", "").lower()
-        # pytorch/vision#9243: pages that gave the hash of METADATA for the wheel's. No wheel has the
-        # hash of a member of its own, so such a claim is the same as none.
-        if digest and digest != claim and digest not in entry.sha256:
-            entry.sha256.append(digest)
-        if entry.core_metadata is None or entry.core_metadata is False:
-            entry.core_metadata = claim
-        elif isinstance(claim, str) and claim != entry.core_metadata:
-            # Two hashes of one sidecar: there is one, and neither hash is to be relied on.
-            entry.core_metadata = True if isinstance(entry.core_metadata, str) else claim
+            entry = self.entries[url] = Entry(wheel=wheel, url=url)
+        entry.add_claims(hashes.get("sha256", "").lower(), claim)
         return entry
-
-    def listed(self, entry: _Entry) -> ListedFile:
-        context = self.context
-        return ListedFile(
-            wheel=entry.wheel,
-            url=entry.url,
-            index=context.index,
-            index_url=context.index_url,
-            folder=context.folder,
-            sha256=tuple(entry.sha256),
-            size=entry.size,
-            requires_python=entry.requires_python,
-            yanked=entry.yanked,
-            core_metadata=entry.core_metadata,
-            upload_time=entry.upload_time,
-            nightly=context.nightly,
-            variants_link=self.variants.of(entry.wheel),
-        )
 
 
 def _file_name(address: str) -> str:

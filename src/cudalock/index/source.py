@@ -18,13 +18,12 @@ from typing import Self
 
 from packaging.specifiers import SpecifierSet
 
-from cudalock.errors import IndexAccessError
+from cudalock.index.asking import FolderAsker
 from cudalock.index.client import Client
 from cudalock.index.file_reader import FileReader
 from cudalock.index.find_links import parse_direct_file, parse_find_links
 from cudalock.index.known import known_names
 from cudalock.index.origins import (
-    not_whole,
     nothing_to_ask,
     shadows_on_default,
     told_absence,
@@ -34,15 +33,13 @@ from cudalock.index.origins import (
 from cudalock.index.pages import PageAnswer, PageReader
 from cudalock.index.recorded import Recording
 from cudalock.index.releases import (
-    RELEASES_LIMIT,
-    admitted_releases,
-    listed_releases,
-    partner_requests,
     unserved_pin,
 )
-from cudalock.index.routes import FolderRequest, Route
+from cudalock.index.routes import Route
 from cudalock.index.routing import Router
+from cudalock.index.union import unite
 from cudalock.memo import Memo
+from cudalock.wheel.file_hash import HashedBytes
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
@@ -77,11 +74,9 @@ class IndexSource:
         admitted: Mapping[str, SpecifierSet] | None = None,
     ) -> None:
         self._router = router
-        self._admitted = dict(admitted or {})
         self._client = client
         self._knowledge = Knowledge() if knowledge is None else knowledge
         self._recordings = dict(recordings or {})
-        self._fit = fit
         self._find_links = tuple(find_links)
         self._linked = tuple(parse_find_links(text) for text in find_links)
         self._cached_projects = frozenset(cached_projects)
@@ -90,8 +85,15 @@ class IndexSource:
         self._pages, self._files = readers
         self._listings: Memo[tuple[str, bool, str], ProjectListing] = Memo()
         self._lock = Lock()
-        self._folders: dict[tuple[str, str], bool] = {}
         self._notes: set[str] = set()
+        self._asker = FolderAsker(
+            router=router,
+            pages=self._pages,
+            recordings=self._recordings,
+            fit=fit,
+            admitted=admitted or {},
+            listing=self.listing,
+        )
 
     def rerouted(
         self,
@@ -147,10 +149,12 @@ class IndexSource:
         project = route.project
         answered: list[PageAnswer] = []
         notes: list[str] = []
+        elsewhere: list[ListedFile] = []
         for step in route.chain:
-            found, passed = self._ask_route(step, admitted, nightly=nightly)
+            found, passed = self._asker.ask_route(step, admitted, nightly=nightly)
+            elsewhere += (file for answer in passed for file in answer.files)
             pin = None
-            if self._nightly_only(step) and step.otherwise is not None:
+            if self._asker.nightly_only(step) and step.otherwise is not None:
                 # The default index is the project's home: a pre-release the person pins may be
                 # there and not among the nightlies.
                 pin = unserved_pin(admitted, (file for a in found for file in a.files))
@@ -165,14 +169,14 @@ class IndexSource:
             answered += found
             if not all(answer.absent for answer in found):
                 notes += [
-                    *passed,
+                    *shadows_on_default(step, passed),
                     *self._recorded_shadows(step, route),
                     *told_emptiness(step, found),
                 ]
                 break
-            if step.otherwise is not None and self._owned(step, nightly=nightly):
+            if step.otherwise is not None and self._asker.owned(step, nightly=nightly):
                 there = told_absence(step, found) + self._told_elsewhere(step)
-                sibling = self._sibling(step, admitted, nightly=nightly)
+                sibling = self._sibling(step, nightly=nightly)
                 if sibling is not None:
                     notes.append(
                         f"{there}, and does have {sibling} of its family:"
@@ -190,95 +194,16 @@ class IndexSource:
             self._notes.update(notes)
         return ProjectListing(
             project=project,
-            files=_union(file for answer in answered for file in answer.files),
+            files=unite(file for answer in answered for file in answer.files),
             unfit=tuple(name for answer in answered for name in answer.unfit),
             rejections=tuple(
                 dict.fromkeys(rejection for a in answered for rejection in a.rejections)
             ),
             answers=tuple(dict.fromkeys(answer.answer for answer in answered)),
             notes=tuple(notes),
+            statuses=tuple(dict.fromkeys(a.status for a in answered if a.status is not None)),
+            elsewhere=tuple(elsewhere),
         )
-
-    def _ask_route(
-        self, route: Route, admitted: SpecifierSet, *, nightly: bool
-    ) -> tuple[list[PageAnswer], list[str]]:
-        """Ask every folder of one index; say which copies elsewhere were seen in passing."""
-        plain = [f for f in route.folders if not (f.versioned or f.partnered or f.pinned)]
-        answered = self._ask(route, plain)
-        partnered = [folder for folder in route.folders if folder.partnered]
-        if partnered and route.partner is not None:
-            answered += self._ask_partnered(route, route.partner, partnered, nightly=nightly)
-        shadows: list[str] = []
-        versioned = [folder for folder in route.folders if folder.versioned]
-        if versioned:
-            found, shadows = self._ask_versioned(route, versioned, admitted, nightly=nightly)
-            answered += found
-        elif self._nightly_only(route):
-            shadows = self._shadow_of_nightly(route, answered)
-        pin = unserved_pin(admitted, (file for answer in answered for file in answer.files))
-        # Nightlies have folders of their own.
-        if pin is not None and not pin.is_devrelease:
-            answered += self._ask(route, [folder for folder in route.folders if folder.pinned])
-        return answered, shadows
-
-    def _ask_versioned(
-        self,
-        route: Route,
-        versioned: Sequence[FolderRequest],
-        admitted: SpecifierSet,
-        *,
-        nightly: bool,
-    ) -> tuple[list[PageAnswer], list[str]]:
-        """Ask the folders of each release, newest first, until one serves."""
-        answered: list[PageAnswer] = []
-        default = self._router.default_route(route.project)
-        # Which releases there are is asked of wheels for any machine, and of source distributions.
-        elsewhere = self._ask(default, default.folders, whole=True)
-        listed = listed_releases(
-            (file for answer in elsewhere for file in answer.files),
-            (rejection for answer in elsewhere for rejection in answer.rejections),
-        )
-        releases = admitted_releases(listed, admitted, prereleases=nightly)
-        for release in releases[:RELEASES_LIMIT]:
-            found = self._ask(route, [folder.at_version(release) for folder in versioned])
-            answered += found
-            if any(answer.files or answer.unfit for answer in found):
-                break
-        else:
-            if len(releases) > RELEASES_LIMIT:
-                cut = f"only the newest {RELEASES_LIMIT} releases were asked for"
-                answered.append(not_whole(route, versioned[0], cut))
-        return answered, shadows_on_default(route, elsewhere)
-
-    def _ask_partnered(
-        self, route: Route, partner: str, folders: Sequence[FolderRequest], *, nightly: bool
-    ) -> list[PageAnswer]:
-        """Ask the folders of each release of the partner that its own listing shows."""
-        admitted = self._admitted.get(partner, SpecifierSet())
-        listing = self.listing(partner, admitted=admitted, nightly=nightly)
-        requests = partner_requests(folders, listing, admitted)
-        answered = self._ask(route, requests.folders)
-        if requests.cut:
-            answered.append(not_whole(route, folders[0], requests.cut))
-        elif not answered:
-            why = f"{partner} lists no release that is admitted for these folders"
-            answered.append(nothing_to_ask(route, why))
-        return answered
-
-    def _shadow_of_nightly(self, route: Route, answered: Iterable[PageAnswer]) -> list[str]:
-        """Say what the default index, the usual home of the project, lists beside its nightlies.
-
-        A name that is taken from a publisher's nightlies is not mixed with that of another index,
-        however new: whoever registers it there could take its place.
-        """
-        if all(answer.absent for answer in answered):
-            return []
-        default = self._router.default_route(route.project)
-        try:
-            return shadows_on_default(route, self._ask(default, default.folders))
-        except IndexAccessError:
-            # It would only have been mentioned.
-            return []
 
     def _recorded_shadows(self, taken: Route, whole: Route) -> list[str]:
         """Name the publishers whose recorded lists hold the project too; nothing is read for it.
@@ -299,7 +224,7 @@ class IndexSource:
         folders = recording.folders_with(route.project) if recording is not None else ()
         return f", and has it in {', '.join(folders)}" if folders else ""
 
-    def _sibling(self, route: Route, admitted: SpecifierSet, *, nightly: bool) -> str | None:
+    def _sibling(self, route: Route, *, nightly: bool) -> str | None:
         """Return a project of the family that this index does list, asking for it.
 
         Asked rather than remembered: what was listed before must not depend on the order in which
@@ -307,36 +232,11 @@ class IndexSource:
         """
         for sibling in self._knowledge.siblings(route.project):
             for step in self._router.route(sibling, nightly=nightly).chain:
-                if step.index == route.index and self._owned(step, nightly=nightly):
-                    found, _ = self._ask_route(step, admitted, nightly=nightly)
+                if step.index == route.index and self._asker.owned(step, nightly=nightly):
+                    found, _ = self._asker.ask_route(step, SpecifierSet(), nightly=nightly)
                     if any(answer.files or answer.unfit for answer in found):
                         return sibling
         return None
-
-    def _nightly_only(self, route: Route) -> bool:
-        """Whether an index is the source of the project in its nightly folders only."""
-        return (
-            bool(route.folders)
-            and all(folder.nightly for folder in route.folders)
-            and self._owned(route, nightly=True)
-        )
-
-    def _owned(self, route: Route, *, nightly: bool) -> bool:
-        """Whether a definition's word makes the index of ``route`` the source of its project."""
-        sources = self._router.sources_of(route.project, nightly=nightly)
-        return route.index in {definition.name for definition in sources}
-
-    def _ask(
-        self, route: Route, folders: Sequence[FolderRequest], *, whole: bool = False
-    ) -> list[PageAnswer]:
-        recording = self._recordings.get(route.index) if route.recordable else None
-        answered = self._pages.ask(route, folders, recording, None if whole else self._fit)
-        with self._lock:
-            for folder, answer in zip(folders, answered, strict=True):
-                if folder.folder is not None:
-                    key = (route.index, folder.shown_folder or folder.folder)
-                    self._folders[key] = self._folders.get(key, False) or not answer.absent
-        return answered
 
     # Files
 
@@ -364,9 +264,13 @@ class IndexSource:
 
     def compute_hash(
         self, file: ListedFile, progress: Callable[[int, int | None], None] | None = None
-    ) -> str:
-        """Return the sha256 of a file's bytes, downloading it once; compare it with the claims."""
+    ) -> HashedBytes:
+        """Return what a file's bytes are, downloading it once; `observing.py` compares the claims."""
         return self._files.compute_hash(file, progress)
+
+    def recall_hash(self, file: ListedFile) -> HashedBytes | None:
+        """Return what a file's bytes are, if that is known without downloading it."""
+        return self._files.recall_hash(file)
 
     # What a person is told
 
@@ -381,32 +285,10 @@ class IndexSource:
 
     def absent_folders(self) -> tuple[tuple[str, str], ...]:
         """Return (index, folder) of folders that answered "absent" for every project asked."""
-        with self._lock:
-            return tuple(sorted(key for key, populated in self._folders.items() if not populated))
+        return self._asker.absent_folders()
 
     @property
     def origin_notes(self) -> tuple[str, ...]:
         """What a person should know about where projects came from, sorted."""
         with self._lock:
             return tuple(sorted(self._notes))
-
-
-def _union(files: Iterable[ListedFile]) -> tuple[ListedFile, ...]:
-    """Merge what several folders list: one file a URL, with every hash claimed for it.
-
-    A file that lies in the folders of two CUDA releases is not of either because of the folder.
-    """
-    found: dict[str, ListedFile] = {}
-    for file in files:
-        first = found.get(file.url)
-        if first is None:
-            found[file.url] = file
-            continue
-        found[file.url] = replace(
-            first,
-            folder=first.folder if first.folder == file.folder else None,
-            sha256=tuple(dict.fromkeys((*first.sha256, *file.sha256))),
-            nightly=first.nightly and file.nightly,
-            metadata=file.metadata if first.metadata is None else first.metadata,
-        )
-    return tuple(found.values())

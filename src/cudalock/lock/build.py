@@ -2,8 +2,8 @@
 
 What each wheel is built for, and who says so, goes to ``[packages.tool.cudalock]`` under the
 wheel's file name; the target and what was asked go to ``[tool.cudalock]``. Every hash says whether
-the index claimed it or cudalock computed it from the bytes. Nothing of the host is recorded beyond
-what the target says was detected.
+the index claimed it, the bytes were seen to have it, or cudalock computed it where nobody claimed
+any. Nothing of the host is recorded beyond what the target says was detected.
 """
 
 from collections.abc import Iterable, Mapping
@@ -16,6 +16,7 @@ from cudalock.host import Target, marker_environment
 from cudalock.index.find_links import local_path
 from cudalock.lock.model import Lock, LockedPackage, LockedWheel, TomlValue
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
+from cudalock.wheel.file_hash import FileHash, claimed_hash
 from cudalock.wheel.listing import ListedFile
 
 __all__ = ["HashesNeededError", "build_lock", "describe_variant", "hashes_needed"]
@@ -38,8 +39,11 @@ class HashesNeededError(LockError):
 
 
 def _found(file: ListedFile) -> str:
-    count = len(file.sha256)
-    return "the index lists none" if not count else f"the index lists {count} for this address"
+    if not file.sha256:
+        told = "the index lists none"
+        return told + "".join(f" ({a.sha256}: {a.why})" for a in file.aside)
+    claims = ", ".join(file.sha256)
+    return f"the index lists {len(file.sha256)} for this address: {claims}"
 
 
 def _cost(files: tuple[ListedFile, ...]) -> str:
@@ -51,26 +55,27 @@ def _cost(files: tuple[ListedFile, ...]) -> str:
 
 
 def hashes_needed(resolution: Resolution) -> tuple[ListedFile, ...]:
-    """Return the files for which the index lists no sha256, or several."""
-    return tuple(p.file for p in resolution.packages if len(p.file.sha256) != 1)
+    """Return the files whose sha256 is open: the index lists none, or several, and nobody looked."""
+    return tuple(p.file for p in resolution.packages if _hash(p) is None)
+
+
+def _hash(package: ResolvedPackage) -> FileHash | None:
+    return claimed_hash(package.file) if package.hash is None else package.hash
 
 
 def build_lock(
     resolution: Resolution,
     *,
     requirements: Iterable[str],
-    computed: Mapping[str, str] | None = None,
     folder: Path | None = None,
 ) -> Lock:
     """Build the lock of a resolution.
 
-    ``requirements`` is what was asked, for the record. ``computed`` gives the sha256 by URL of
-    wheels whose bytes were read to be hashed. ``folder`` is where the lock will stand: wheels of this
-    machine are locked by their path from there. Raises `HashesNeededError` with all the
-    wheels whose hash is not settled.
+    ``requirements`` is what was asked, for the record. ``folder`` is where the lock will stand:
+    wheels of this machine are locked by their path from there. Raises `HashesNeededError` with all
+    the wheels whose hash is not settled.
     """
-    computed = computed or {}
-    needed = tuple(f for f in hashes_needed(resolution) if f.url not in computed)
+    needed = hashes_needed(resolution)
     if needed:
         raise HashesNeededError(needed)
     versions = {package.project: str(package.version) for package in resolution.packages}
@@ -79,8 +84,9 @@ def build_lock(
         requires_python=f"=={resolution.target.python_minor}.*",
         environments=(_environment(resolution.target),),
         packages=tuple(
-            _locked(package, versions, computed.get(package.file.url), folder)
+            _locked(package, settled, versions, folder)
             for package in resolution.packages
+            if (settled := _hash(package)) is not None
         ),
         tool=_tool(resolution, requirements),
     )
@@ -95,18 +101,16 @@ def _environment(target: Target) -> str:
 
 def _locked(
     package: ResolvedPackage,
+    settled: FileHash,
     versions: Mapping[str, str],
-    computed: str | None,
     folder: Path | None,
 ) -> LockedPackage:
     file = package.file
     python = package.metadata.requires_python
-    sha256 = computed if computed is not None else file.sha256[0]
     local = local_path(file.url)
-    evidence = {
-        **describe_variant(package),
-        "hash": "computed" if computed is not None else "claimed",
-    }
+    evidence = {**describe_variant(package), "hash": settled.state}
+    if settled.aside:
+        evidence["hashes-aside"] = [f"{a.sha256}: {a.why}" for a in settled.aside]
     return LockedPackage(
         name=package.project,
         version=str(package.version),
@@ -121,8 +125,8 @@ def _locked(
                 url=file.url if local is None else None,
                 path=None if local is None else _path_from(folder, local),
                 upload_time=_time(file.upload_time),
-                size=file.size,
-                hashes={"sha256": sha256},
+                size=file.size if settled.size is None else settled.size,
+                hashes={"sha256": settled.sha256},
             ),
         ),
         variants_json=None if package.variants is None else package.variants.document,

@@ -37,7 +37,7 @@ from cudalock.wheel.evidence import (
 )
 from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.knowledge import Knowledge
-from cudalock.wheel.listing import ListedFile, ProjectListing
+from cudalock.wheel.listing import HashAside, ListedFile, ProjectListing
 from cudalock.wheel.names import parse_specifiers, parse_version
 
 __all__ = [
@@ -131,6 +131,9 @@ class ProjectOptions:
                 fact = rejection_fact(project, rejection.kind, rejection.where)
                 version = _version_in(rejection.filename)
                 found.append(Ghost(project=project, version=version, fact=fact))
+            elif rejection.kind == "quarantined":
+                fact = rejection_fact(project, rejection.kind, rejection.where)
+                found.append(Ghost(project=project, version=None, fact=fact))
         if self.unseen is not None:
             found.append(Ghost(project=project, version=None, fact=self.unseen))
         return tuple(found)
@@ -158,6 +161,8 @@ _REASONS = {
     "musa": "MUSA",
     "vulkan": "Vulkan",
     "hash": "of another hash than was asked for",
+    "hash-open": "of an open hash beside one that was asked for",
+    "quarantined": "in quarantine: its index offers none of its files",
     "yanked": "yanked",
     "placeholder": "a placeholder",
     "variant": "a wheel variant, which few installers take from a lock",
@@ -187,7 +192,7 @@ def rejection_fact(project: str, kind: str, source: str = "") -> Fact:
         )
     if kind == "unlisted":
         fact_kind = FactKind.INCOMPLETE
-    elif kind in ("unknown", "unreadable") or kind in _BROKEN:
+    elif kind in ("unknown", "unreadable", "hash-open") or kind in _BROKEN:
         fact_kind = FactKind.UNKNOWN
     else:
         fact_kind = FactKind.REJECTION
@@ -215,7 +220,7 @@ def build_options(
 ) -> ProjectOptions:
     """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for.
 
-    With ``sha256``, only wheels of one of these hashes are candidates. ``pinned`` says whether
+    With ``sha256``, only wheels that may have one of these hashes are candidates. ``pinned`` says whether
     the user asks for exactly a version; ``variants`` what was read of wheel variants, for who asks
     for them.
     """
@@ -223,14 +228,21 @@ def build_options(
     kept: list[tuple[Candidate, int]] = []
     ruled_out: dict[tuple[Version, str], int] = {}
     pythons = frozenset((tag.interpreter, tag.abi) for tag in tag_ranks)
+    # A wheel whose hash is open may be the one that was asked for, as long as no other says it is.
+    found = any(
+        not sha256.isdisjoint(file.sha256) and not file.wheel.tags.isdisjoint(tag_ranks)
+        for file in listing.files
+    )
     for listed in listing.files:
-        file = _settled(listed, sha256)
+        file = _narrowed(listed, sha256)
         rank = min((tag_ranks[t] for t in file.wheel.tags if t in tag_ranks), default=None)
         reason: str | None
         if rank is None:
             reason = _tag_rejection(file.wheel, pythons)
-        elif sha256 and not sha256.intersection(file.sha256):
+        elif sha256 and len(file.sha256) == 1 and file.sha256[0] not in sha256:
             reason = "hash"
+        elif found and sha256.isdisjoint(file.sha256):
+            reason = "hash-open"
         else:
             reason = rejection_kind(file, target, python, knowledge)
             # A yanked release is there for those who pin it (PEP 592).
@@ -277,10 +289,14 @@ def _sorted(kept: list[tuple[Candidate, int]], target: Target) -> tuple[Candidat
     return tuple(candidate for candidate, _ in kept)
 
 
-def _settled(file: ListedFile, sha256: frozenset[str]) -> ListedFile:
-    """Keep of several claimed hashes the one that was asked for."""
+def _narrowed(file: ListedFile, sha256: frozenset[str]) -> ListedFile:
+    """Keep of several claimed hashes the one that was asked for; the others are set aside."""
     asked = tuple(claimed for claimed in file.sha256 if claimed in sha256)
-    return replace(file, sha256=asked) if len(file.sha256) > 1 and asked else file
+    if len(file.sha256) < 2 or not asked:
+        return file
+    others = (HashAside(c, "the requirement asks for another") for c in file.sha256)
+    aside = (*file.aside, *(claim for claim in others if claim.sha256 not in asked))
+    return replace(file, sha256=asked, aside=aside)
 
 
 def make_candidate(

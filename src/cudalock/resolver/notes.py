@@ -14,6 +14,7 @@ from cudalock.resolver.build_notes import build_warnings
 from cudalock.resolver.candidates import Candidate
 from cudalock.resolver.demands import TOOLKIT, Violation
 from cudalock.resolver.engine import Solution
+from cudalock.resolver.file_notes import file_warnings, hash_warnings
 from cudalock.resolver.request import Edge
 from cudalock.resolver.resolution import (
     Resolution,
@@ -24,6 +25,7 @@ from cudalock.resolver.resolution import (
 )
 from cudalock.resolver.variant_notes import tell_variants
 from cudalock.resolver.world import World
+from cudalock.wheel.listing import ListedFile
 
 __all__ = ["describe", "format_versions", "plural"]
 
@@ -51,6 +53,7 @@ def describe(world: World, solution: Solution) -> Resolution:
             toolkit=parse_cuda_version(toolkit) if toolkit is not None else None,
         ),
         *variants.warnings,
+        *hash_warnings(packages),
         *_listing_notes(world, packages),
     ]
     return Resolution(
@@ -79,6 +82,17 @@ def _package(world: World, solution: Solution, project: str) -> ResolvedPackage:
         variant=details.variant,
         extras=extras,
         dependencies=tuple(sorted({e.node for e in edges if not e.node.startswith("<")})),
+        rivals=_rivals(world, candidate),
+    )
+
+
+def _rivals(world: World, candidate: Candidate) -> tuple[ListedFile, ...]:
+    listing = world.options(candidate.project, nightly=candidate.file.nightly).listing
+    release = candidate.version.public
+    return tuple(
+        file
+        for file in (*listing.files, *listing.elsewhere)
+        if file.wheel.version.public == release and file.url != candidate.file.url
     )
 
 
@@ -312,5 +326,6 @@ def _assumed(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
 def _listing_notes(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
     for package in packages:
         options = world.options(package.project, nightly=package.file.nightly)
+        yield from file_warnings(package, options.listing.statuses)
         for note in options.listing.notes:
             yield SetWarning(code="index", message=note)

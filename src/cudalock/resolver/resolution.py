@@ -16,6 +16,7 @@ from cudalock.resolver.exhaustive import Refusal, Witness, prove
 from cudalock.resolver.request import Edge
 from cudalock.resolver.world import World
 from cudalock.wheel.evidence import Variant
+from cudalock.wheel.file_hash import FileHash
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
 from cudalock.wheel.variants import VariantsMetadata
@@ -34,6 +35,8 @@ __all__ = [
 class ResolvedPackage:
     """One wheel of the set. ``dependencies`` are the projects it requires there, sorted.
 
+    ``hash`` is None until it is settled which sha256 the file has: see `Session.settle_hashes`.
+    ``rivals`` are the other files of its release that any index was seen to list.
     ``variants`` is the metadata of its version's wheel variants, where there are any.
     """
 
@@ -45,6 +48,8 @@ class ResolvedPackage:
     extras: frozenset[str]
     dependencies: tuple[str, ...]
     variants: VariantsMetadata | None = None
+    hash: FileHash | None = None
+    rivals: tuple[ListedFile, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

@@ -5,7 +5,8 @@ what is, then by the nearest variant
 (those of one version that have wheel variants as PEP 825 orders them),
 by CUDA number and never by the text of a label: the newest release not above the target's, then
 (under ``minor``) the lowest above it, then wheels that name only a major, then the unknown. Then
-by wheel tag and build tag, and by file name so that the order is total.
+by wheel tag and build tag, and by file name; of files of one name the one listed in the nearest
+folder, by number, then one whose hash is settled, then by address, so that the order is total.
 """
 
 from packaging.version import Version
@@ -39,8 +40,21 @@ def candidate_key(
         wheel.build or (-1, ""),
         wheel.version,
         file.filename,
+        # Files of one name: a folder is weak evidence, and better than the text of an address.
+        _folder_key(variant, target),
+        len(file.sha256) == 1,
         file.url,
     )
+
+
+def _folder_key(variant: Variant, target: Target) -> tuple[int, int, int]:
+    folder = next((o for o in variant.evidence if o.kind == "path"), None)
+    listed_in = Variant(
+        state="unknown",
+        cuda=None if folder is None else folder.cuda,
+        runtime=None if folder is None else folder.major,
+    )
+    return variant_key(listed_in, target)
 
 
 def variant_key(variant: Variant, target: Target) -> tuple[int, int, int]:
