@@ -3,19 +3,22 @@
 Top-level keys: ``about`` (one sentence), ``source`` (the public thread it is taken from, where
 there is one), ``requirements``, ``constraints``, ``overrides``, ``prereleases``, ``wheels``,
 ``incomplete`` (projects whose page was not seen whole), ``knowledge`` (the text of a knowledge
-file), ``shipped`` (names of our own knowledge files that count too), ``target``, ``expect``.
+file), ``shipped`` (names of our own knowledge files that count too), ``variants = true`` (wheel
+variants are candidates), ``variants-json`` (their metadata by "project version"), ``target``,
+``expect``.
 
 A wheel is a table: ``file`` (its name), ``index``, ``folder``, ``url``, ``requires``, ``extras``,
 ``python`` (Requires-Python), ``nightly``, ``yanked``, ``metadata = false`` (none can be had) or
 ``metadata = "broken"`` (what there is cannot be read). ``expect`` holds ``pins`` (the whole set),
 ``refused`` (every fact of the conflict: kind, subject, words of its detail) or ``stopped``
-(words of the message). Beside ``pins``: ``warns`` (each text is part of one warning of the set) or
+(words of the message). Beside ``pins``: ``labels`` (the variant label of each project that has one,
+"" for an ordinary wheel), ``warns`` (each text is part of one warning of the set) or
 ``silent = true`` (nothing is said of the set).
 """
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -43,6 +46,7 @@ from cudalock.wheel import (
     ProjectListing,
     parse_wheel_file,
 )
+from cudalock.wheel.variants import read_variants_table
 
 __all__ = ["ExpectedFact", "Scenario", "read_scenario", "scenario_paths"]
 
@@ -50,7 +54,7 @@ _HERE = Path(__file__).resolve().parent
 _SHIPPED = _HERE.parent / "indices" / "knowledge"
 _KEYS = {
     *("about", "source", "requirements", "constraints", "overrides", "prereleases", "wheels"),
-    *("incomplete", "knowledge", "shipped", "target", "expect"),
+    *("incomplete", "knowledge", "shipped", "target", "expect", "variants", "variants-json"),
 }
 _WHEEL_KEYS = {
     *("file", "index", "folder", "url", "requires", "extras", "python", "nightly", "yanked"),
@@ -93,7 +97,8 @@ class Scenario:
     def world(self) -> World:
         """Make the world."""
         table = self.table
-        files = [_listed(wheel) for wheel in table.get("wheels", [])]
+        documents = table.get("variants-json", {})
+        files = [_with_variants(_listed(wheel), documents) for wheel in table.get("wheels", [])]
         listings = [_incomplete(project, files) for project in table.get("incomplete", [])]
         broken = {w["file"] for w in table["wheels"] if w.get("metadata") == "broken"}
         return World(
@@ -102,6 +107,7 @@ class Scenario:
                 constraints=_requested(table.get("constraints", []), "constraints.txt"),
                 overrides=_requested(table.get("overrides", []), "overrides.txt"),
                 prereleases=frozenset(table.get("prereleases", [])),
+                variants=table.get("variants", False),
             ),
             target=_target(table["target"]),
             source=_Source(files, listings, broken),
@@ -113,6 +119,12 @@ class Scenario:
         """The whole set that must come out, if one must."""
         pins: dict[str, str] | None = self.table["expect"].get("pins")
         return pins
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The variant label of each project named, "" for an ordinary wheel."""
+        labels: dict[str, str] = self.table["expect"].get("labels", {})
+        return labels
 
     @property
     def warns(self) -> list[str]:
@@ -148,7 +160,7 @@ def read_scenario(path: Path) -> Scenario:
     unknown = set(table) - _KEYS | set(table["target"]) - _TARGET_KEYS
     for wheel in table["wheels"]:
         unknown |= set(wheel) - _WHEEL_KEYS
-    outcomes = set(table["expect"]) - {"warns", "silent"}
+    outcomes = set(table["expect"]) - {"warns", "silent", "labels"}
     beside = set(table["expect"]) - outcomes
     if unknown or len(outcomes) != 1 or (beside and "pins" not in outcomes):
         raise ValueError(f"{path.name}: unknown keys {sorted(unknown)}, or not one expectation")
@@ -203,6 +215,15 @@ def _listed(table: Mapping[str, Any]) -> ListedFile:
         nightly=table.get("nightly", False),
         metadata=metadata,
     )
+
+
+def _with_variants(file: ListedFile, documents: Mapping[str, Any]) -> ListedFile:
+    version = file.wheel.version
+    document = documents.get(f"{file.wheel.project} {version}")
+    if document is None:
+        return file
+    where = f"{file.wheel.project}-{version}-variants.json"
+    return replace(file, variants=read_variants_table(document, where=where))
 
 
 def _incomplete(project: str, files: Sequence[ListedFile]) -> ProjectListing:
