@@ -118,7 +118,7 @@ def test_what_no_target_says_is_unknown_and_never_suits() -> None:
     assert told(nvidia(tensor_cores="5"), machine()) == [
         "unknown machine: asks for nvidia :: tensor_cores :: 5"
     ]
-    blas = {"blas": {"library": ("mkl", "openblas")}}
+    blas: dict[str, dict[str, tuple[str, ...]]] = {"blas": {"library": ("mkl", "openblas")}}
     assert told(blas, machine()) == ["unknown machine: asks for blas :: library :: mkl or openblas"]
     assert told(nvidia(cuda_version_lower_bound="next"), machine()) == [
         "unknown driver: asks for CUDA `next`, which was not understood"
@@ -275,8 +275,8 @@ def uv_index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str, Va
         "variants": variants,
     }
     wheel = make_wheel(folder, "left", "3.0")
-    for label in variants:
-        one = {**document, "variants": {label: variants[label]}}
+    for label, properties in variants.items():
+        one = {**document, "variants": {label: properties}}
         path = folder / f"{wheel.stem}-{label}.whl"
         path.write_bytes(wheel.read_bytes())
         with zipfile.ZipFile(path, "a") as archive:

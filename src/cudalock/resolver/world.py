@@ -160,7 +160,15 @@ class World:
             listing = self._source.listing(project, admitted=admitted, nightly=nightly)
             answers = None
             if self.request.variants:
-                answers = read_variants(self._source, filter(self.fits, listing.files))
+                answers = read_variants(
+                    self._source,
+                    (
+                        file
+                        for file in listing.files
+                        if self.fits(file)
+                        and admitted.contains(file.wheel.version, prereleases=True)
+                    ),
+                )
             return self._build_options(listing, answers)
 
         return self._options.get((project, nightly), build)
