@@ -74,6 +74,19 @@ def test_a_json_page_links_it_as_any_file() -> None:
     assert [file.variants_link for file in found.files] == [link]
 
 
+def test_a_json_page_may_not_lead_off_the_web() -> None:
+    files = [{"filename": NAME, "url": "file:///left-1.0-variants.json", "hashes": {}}]
+    page = {"meta": {"api-version": "1.1"}, "name": "left", "files": files}
+    found = parse_page(
+        json.dumps(page).encode(),
+        content_type="application/vnd.pypi.simple.v1+json",
+        url=URL,
+        project="left",
+        context=PageContext(index="default", index_url=URL),
+    )
+    assert reasons(found) == [("not-a-wheel", "variant metadata at no http or https address")]
+
+
 def test_versions_are_compared_as_versions() -> None:
     page = html("Left-1.0.0-variants.json", WHEEL)
     assert page.files[0].variants_link == VariantsLink(url=f"{URL}Left-1.0.0-variants.json")

@@ -14,6 +14,7 @@ from cudalock.cuda import (
     floor_driver,
     parse_compute_capability,
     parse_cuda_version,
+    parse_driver_version,
     toolkit_driver,
 )
 from cudalock.errors import IndexAccessError
@@ -26,6 +27,7 @@ from cudalock.resolver.variants import read_variants
 from cudalock.resolver.world import World
 from cudalock.wheel import CoreMetadata, Knowledge, ListedFile, parse_wheel_file
 from cudalock.wheel.evidence import Observation, Variant, conclude, observe_file
+from cudalock.wheel.variant_match import judge_variant, variant_code, variant_order
 from cudalock.wheel.variants import VariantsMetadata, VariantsUnread, read_variants_table
 
 _TAG = "cp312-cp312-manylinux_2_28_x86_64"
@@ -226,6 +228,34 @@ def test_a_label_that_the_metadata_lacks_is_unknown_and_told() -> None:
     assert "other is not in left-variants.json" in told
 
 
+def test_the_null_variant_suits_even_where_its_metadata_cannot_be_had() -> None:
+    files = [listed("null", None), listed("cu130", None), listed("", None)]
+    where = world(files)
+    assert order(where) == ["null", ""]
+    [(_, kind, count)] = where.options("left").ruled_out
+    assert (kind, count) == ("variant-unknown: no metadata of its variants was given", 1)
+
+
+def test_a_driver_known_by_its_own_version_counts_too() -> None:
+    files = [listed("cu131", metadata({"cu131": nvidia("13.1")}))]
+    driver = parse_driver_version("580.65.06")
+    [candidate] = world(files, driver=driver, driver_cuda=None).options("left").candidates
+    assert {violation.package for violation in candidate.violations} == {"<driver>"}
+    minor = world(files, driver=driver, driver_cuda=None, cuda_compat="minor")
+    [candidate] = minor.options("left").candidates
+    [violation] = candidate.violations
+    assert violation.fact.detail == "asks for a driver of CUDA 13.1 or newer"
+    assert violation.pin.detail == "the target has driver 580.65.06"
+
+
+def test_a_variant_that_is_left_as_a_last_resort_is_told_of_beside_the_ordinary_wheel() -> None:
+    found = metadata({"ptx": {"nvidia": {"sm_arch": ["90_virtual"]}}})
+    resolution = resolved(world([listed("ptx", found), listed("", None)], variants=False))
+    [told] = [w.message for w in resolution.warnings if w.code == "variant-passed-over"]
+    assert "no wheel variant of left 3.0 is known to suit the target" in told
+    assert "ptx: it holds compute_90" in told
+
+
 def test_a_variant_for_another_machine_is_a_plain_no() -> None:
     found = metadata({"arm": {"aarch64": {"version": ["8a"]}}}, "aarch64")
     ruled_out = world([listed("arm", found)]).options("left").ruled_out
@@ -254,3 +284,23 @@ def test_only_the_newest_versions_of_very_many_are_read() -> None:
     assert {file.wheel.version.major for file in asked} == set(range(173, 301))
     cut = [a for a in answers.values() if isinstance(a, VariantsUnread)]
     assert {answer.reason for answer in cut} == {"only the newest 128 versions were read"}
+
+
+def test_very_many_wheels_of_one_label_cost_one_look_at_what_it_stands_for() -> None:
+    values = [f"{number}_real" for number in range(100, 1000)]
+    found = metadata({"many": nvidia("13.0", *values), "null": {}})
+    judge_variant.cache_clear()
+    variant_order.cache_clear()
+    variant_code.cache_clear()
+    wheels = [listed("many", found)]
+    files = [
+        replace(
+            wheels[0],
+            url=f"https://default.test/{build}",
+            wheel=parse_wheel_file(f"left-3.0-{build}-{_TAG}-many.whl"),
+        )
+        for build in range(400)
+    ]
+    assert len(world(files).options("left").candidates) == 400
+    for cached in (judge_variant, variant_order, variant_code):
+        assert cached.cache_info().misses == 1

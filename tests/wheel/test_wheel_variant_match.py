@@ -6,7 +6,7 @@ import re
 import subprocess
 import sys
 import zipfile
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +16,6 @@ from hypothesis import strategies as st
 
 from builders import make_wheel
 from cudalock.cuda import parse_compute_capability, parse_cuda_version
-from cudalock.wheel import parse_wheel_file
 from cudalock.wheel.variant_match import (
     VariantMachine,
     judge_variant,
@@ -41,12 +40,25 @@ def machine(
     )
 
 
-def told(properties: dict[str, dict[str, tuple[str, ...]]], of: VariantMachine) -> list[str]:
-    return [f"{m.kind} {m.about}: {m.detail}" for m in judge_variant(properties, of)]
+def metadata(variants: Mapping[str, Any], *namespaces: str) -> VariantsMetadata:
+    table = {
+        "$schema": SCHEMA,
+        "default-priorities": {"namespace": list(namespaces or ("nvidia",))},
+        "variants": variants,
+    }
+    return read_variants_table(table, where="w.json")
 
 
-def nvidia(**features: str) -> dict[str, dict[str, tuple[str, ...]]]:
-    return {"nvidia": {name: tuple(text.split()) for name, text in features.items()}}
+def one(properties: Mapping[str, Mapping[str, list[str]]]) -> VariantsMetadata:
+    return metadata({"one": properties}, "nvidia", "x86_64", "aarch64", "blas")
+
+
+def told(properties: Mapping[str, Mapping[str, list[str]]], of: VariantMachine) -> list[str]:
+    return [f"{m.kind} {m.about}: {m.detail}" for m in judge_variant("one", one(properties), of)]
+
+
+def nvidia(**features: str) -> dict[str, dict[str, list[str]]]:
+    return {"nvidia": {name: text.split() for name, text in features.items()}}
 
 
 @pytest.mark.parametrize(
@@ -118,7 +130,7 @@ def test_what_no_target_says_is_unknown_and_never_suits() -> None:
     assert told(nvidia(tensor_cores="5"), machine()) == [
         "unknown machine: asks for nvidia :: tensor_cores :: 5"
     ]
-    blas: dict[str, dict[str, tuple[str, ...]]] = {"blas": {"library": ("mkl", "openblas")}}
+    blas = {"blas": {"library": ["mkl", "openblas"]}}
     assert told(blas, machine()) == ["unknown machine: asks for blas :: library :: mkl or openblas"]
     assert told(nvidia(cuda_version_lower_bound="next"), machine()) == [
         "unknown driver: asks for CUDA `next`, which was not understood"
@@ -131,9 +143,9 @@ def test_of_processors_only_the_baseline_is_known() -> None:
         ("aarch64", "version", "8a", "9a"),
     ):
         here, elsewhere = machine(kind=namespace), machine(kind="other")
-        assert told({namespace: {feature: (base,)}}, here) == []
-        assert told({namespace: {feature: (more,)}}, here)[0].startswith("unknown machine")
-        assert told({namespace: {feature: (base,)}}, elsewhere)[0].startswith("unfit machine")
+        assert told({namespace: {feature: [base]}}, here) == []
+        assert told({namespace: {feature: [more]}}, here)[0].startswith("unknown machine")
+        assert told({namespace: {feature: [base]}}, elsewhere)[0].startswith("unfit machine")
 
 
 def test_a_target_without_cuda_takes_no_variant_for_gpus() -> None:
@@ -157,33 +169,24 @@ def test_a_target_without_cuda_takes_no_variant_for_gpus() -> None:
     ],
 )
 def test_the_oldest_cuda_that_suits_is_what_a_variant_asks_for(bounds: str, found: object) -> None:
-    assert variant_bound(nvidia(cuda_version_lower_bound=bounds)) == found
-
-
-def metadata(variants: dict[str, Any], *namespaces: str) -> VariantsMetadata:
-    table = {
-        "$schema": SCHEMA,
-        "default-priorities": {"namespace": list(namespaces or ("nvidia",))},
-        "variants": variants,
-    }
-    return read_variants_table(table, where="w.json")
+    assert variant_bound("one", one(nvidia(cuda_version_lower_bound=bounds))) == found
 
 
 def test_device_code_of_a_variant_is_what_it_declares() -> None:
-    wheel = parse_wheel_file("left-3.0-py3-none-any-cu130.whl")
     bound = {"cuda_version_lower_bound": ["13.0"]}
     code = variant_code(
-        wheel, metadata({"cu130": {"nvidia": {**bound, "sm_arch": ["90_virtual"]}}})
+        "cu130", metadata({"cu130": {"nvidia": {**bound, "sm_arch": ["90_virtual"]}}})
     )
     assert code is not None
     # PTX is not newer than what the oldest driver that suits compiles.
     assert [str(image) for image in code.images] == ["compute_90@9.0"]
     assert code.source == "variant cu130 (w.json)"
     assert (
-        variant_code(wheel, metadata({"cu130": {"nvidia": {"sm_arch": ["x", "90_real"]}}})) is None
+        variant_code("cu130", metadata({"cu130": {"nvidia": {"sm_arch": ["x", "90_real"]}}}))
+        is None
     )
-    assert variant_code(wheel, metadata({"cu130": {"nvidia": bound}})) is None
-    assert variant_code(wheel, metadata({})) is None
+    assert variant_code("cu130", metadata({"cu130": {"nvidia": bound}})) is None
+    assert variant_code("cu130", metadata({})) is None
 
 
 def test_the_namespace_that_comes_first_decides_first() -> None:
@@ -243,7 +246,7 @@ def test_any_properties_are_judged_and_ordered(
     assert len(set(keys)) == len(keys)
     assert max(keys)[1] == "null" or not variants.get(max(keys)[1])
     for label in variants:
-        judge_variant(found.properties(label) or {}, here)
+        judge_variant(label, found, here)
 
 
 _UV = {
@@ -317,5 +320,5 @@ def test_uv_takes_the_same_variant(
     )
     taken = re.findall(r"Selecting: .*none-any-([0-9a-z_.]+)\.whl", result.stderr)
     here = machine(runs, sm)
-    suiting = [label for label in found.variants if not judge_variant(found.variants[label], here)]
+    suiting = [label for label in found.variants if not judge_variant(label, found, here)]
     assert taken == [min(suiting, key=lambda label: variant_order(label, found, here))]

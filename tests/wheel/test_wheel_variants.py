@@ -125,7 +125,15 @@ def test_a_schema_that_is_not_known_is_not_guessed_at(schema: object, *, known: 
         ({"variants": {"null": {"nvidia": {"f": ["x"]}}}}, "expected no properties"),
         ({"variants": {f"v{i}": {} for i in range(1001)}}, "at most 1000 variants"),
         (
-            {"variants": {"a": {"nvidia": {"f": [f"v{i}" for i in range(20_001)]}}}},
+            {"variants": {"a": {"nvidia": {"f": [f"v{i}" for i in range(1001)]}}}},
+            "at most 1000 values of one feature",
+        ),
+        (
+            {
+                "variants": {
+                    f"v{i}": {"nvidia": {"f": [*"abcdefghijklmnopqrstuvwxyz"]}} for i in range(999)
+                }
+            },
             "at most 20000 values",
         ),
     ],

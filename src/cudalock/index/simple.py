@@ -173,11 +173,11 @@ class _Reader:
                 "bad-url", f"expected an http or https address, found {format_quoted(href)}"
             )
         filename = _file_name(address.partition("?")[0])
+        if self._turns_away(filename):
+            return True
         hashes = dict(part.partition("=")[::2] for part in fragment.split("&") if "=" in part)
         if filename.endswith(VARIANTS_SUFFIX):
             self.variants.note(filename, url, hashes, self.project)
-            return True
-        if self._turns_away(filename):
             return True
         wheel = self._parse_name(filename)
         # PEP 714: "if both are present, use data-core-metadata".

@@ -12,6 +12,7 @@ from cudalock.resolver.candidates import Candidate, ProjectOptions, rejection_fa
 from cudalock.resolver.resolution import SetWarning
 from cudalock.resolver.variants import VariantAnswers
 from cudalock.resolver.world import World
+from cudalock.wheel.filename import NULL_VARIANT
 from cudalock.wheel.variants import VariantsMetadata, VariantsUnread
 
 __all__ = ["VariantsTold", "tell_variants"]
@@ -70,7 +71,14 @@ def _passed_over(
         message = f"the wheel variants of {candidate} could not be read: {'; '.join(unread)}"
         yield SetWarning(code="variants-unread", message=message)
         return
-    suiting = [c for c in options.candidates if not c.violations and c.last_resort is None]
+    # That the null variant suits goes without saying, and tells no more than the ordinary wheel.
+    suiting = [
+        candidate
+        for candidate in options.candidates
+        if not candidate.violations
+        and candidate.last_resort is None
+        and candidate.file.wheel.variant_label != NULL_VARIANT
+    ]
     reasons = tuple(_reasons(options))
     if suiting and not world.request.variants:
         label = suiting[0].file.wheel.variant_label

@@ -105,13 +105,12 @@ def settle_variant(
 def _settled(
     file: ListedFile, label: str, variants: VariantsMetadata, target: Target
 ) -> SettledVariant:
-    properties = variants.properties(label)
-    if properties is None:
+    if variants.properties(label) is None:
         # PEP 825 has tools "assume that the respective wheels are incompatible"; but not known is
         # not known.
         reason = f"{UNKNOWN_VARIANT}{label} is not in {variants.source}"
         return SettledVariant(file=file, reason=reason)
-    mismatches = judge_variant(properties, _machine(target))
+    mismatches = judge_variant(label, variants, _machine(target))
     unfit = tuple(mismatch for mismatch in mismatches if mismatch.kind == "unfit")
     if any(mismatch.about == "machine" for mismatch in unfit):
         return SettledVariant(file=file, reason="variant-unfit")
@@ -180,6 +179,6 @@ def variant_places(files: Iterable[ListedFile], target: Target) -> dict[str, int
             for file in read
             if file.variants is not None and file.wheel.variant_label != NULL_VARIANT
         }
-        ordered = sorted(set(keys.values()), reverse=True)
-        places.update((url, 2 + ordered.index(key)) for url, key in keys.items())
+        ordered = {key: place for place, key in enumerate(sorted(set(keys.values()), reverse=True))}
+        places.update((url, 2 + ordered[key]) for url, key in keys.items())
     return places

@@ -175,7 +175,7 @@ def _variant_observations(file: ListedFile) -> list[Observation]:
     label = file.wheel.variant_label
     if label is None or file.variants is None:
         return []
-    bound = variant_bound(file.variants.properties(label) or {})
+    bound = variant_bound(label, file.variants)
     if bound is None:
         return []
     major, cuda = bound
@@ -315,7 +315,10 @@ def add_device_code(
     """
     version = file.wheel.version
     kind: Strength = "variant"
-    code = None if file.variants is None else variant_code(file.wheel, file.variants)
+    label = file.wheel.variant_label
+    code = None
+    if label is not None and file.variants is not None:
+        code = variant_code(label, file.variants)
     if code is None:
         code = knowledge.device_code(file.wheel.project, version, variant.cuda, machine)
         kind = "knowledge"

@@ -73,8 +73,8 @@ def parse_wheel_file(filename: str) -> WheelFile:
         raise WheelError(f"expected a wheel's file name, found {len(filename)} characters")
     if not filename.endswith(".whl"):
         raise WheelError(f"expected a wheel's file name, found {format_quoted(filename)}")
-    plain, label = split_variant_label(filename)
-    parts = plain[:-4].split("-")
+    parts = filename[:-4].split("-")
+    label = parts.pop() if _has_label(parts) else None
     if len(parts) not in (5, 6):
         raise WheelError(
             "expected name-version[-build]-python-abi-platform[-variant].whl, "
@@ -116,6 +116,10 @@ def split_variant_label(filename: str) -> tuple[str, str | None]:
     a label.
     """
     parts = filename.removesuffix(".whl").split("-")
-    if len(parts) == 7 or (len(parts) == 6 and not parts[2][:1].isdigit()):
+    if _has_label(parts):
         return f"{'-'.join(parts[:-1])}.whl", parts[-1]
     return filename, None
+
+
+def _has_label(parts: list[str]) -> bool:
+    return len(parts) == 7 or (len(parts) == 6 and not parts[2][:1].isdigit())

@@ -7,16 +7,18 @@ variant asks for cannot be told from a target and is *unknown*: neither "suits" 
 Two things differ from that provider on purpose: every GPU of the target must be served, not the
 highest alone, and PTX serves by NVIDIA's rules, not only devices of its own major. PEP 825 leaves
 both to "a subsequent PEP".
+
+A page may list very many wheels of one label, so what is found of a label is remembered.
 """
 
 import re
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from typing import Literal
 
 from cudalock.cuda import Architecture, ComputeCapability, CudaVersion, default_ptx_isa
 from cudalock.wheel.device_code import DeviceCode, Image, Library, format_images, service
-from cudalock.wheel.filename import WheelFile
 from cudalock.wheel.variants import VariantProperties, VariantsMetadata
 
 __all__ = [
@@ -68,8 +70,9 @@ class VariantMismatch:
     detail: str
 
 
+@lru_cache(maxsize=4096)
 def judge_variant(
-    properties: VariantProperties, machine: VariantMachine
+    label: str, variants: VariantsMetadata, machine: VariantMachine
 ) -> tuple[VariantMismatch, ...]:
     """Return every feature that keeps a variant from the machine; none when it suits.
 
@@ -77,6 +80,7 @@ def judge_variant(
     of which nobody can tell whether a driver compiles it counts as suiting: what holds it is used
     as a last resort.
     """
+    properties = variants.properties(label) or {}
     found: list[VariantMismatch] = []
     for namespace, features in sorted(properties.items()):
         for feature, values in sorted(features.items()):
@@ -169,11 +173,16 @@ def _bounds(values: Iterable[str]) -> tuple[list[CudaVersion], list[str]]:
     return found, unread
 
 
-def variant_bound(properties: VariantProperties) -> tuple[int, CudaVersion | None] | None:
+@lru_cache(maxsize=4096)
+def variant_bound(label: str, variants: VariantsMetadata) -> tuple[int, CudaVersion | None] | None:
     """Return the oldest CUDA that suits a variant, as (major, release if it names a minor).
 
     None for one that names no CUDA, or one that cannot be read whole.
     """
+    return _bound(variants.properties(label) or {})
+
+
+def _bound(properties: VariantProperties) -> tuple[int, CudaVersion | None] | None:
     values = properties.get(_NVIDIA, {}).get(_LOWER, ())
     bounds, unread = _bounds(values)
     if not bounds or unread:
@@ -187,7 +196,7 @@ def _images(
     values: Iterable[str], properties: VariantProperties
 ) -> tuple[tuple[Image, ...], list[str]]:
     """Read architectures as CMake spells them: ``120_real`` is machine code, ``90_virtual`` PTX."""
-    bound = variant_bound(properties)
+    bound = _bound(properties)
     # Drivers from this release on run it, its publisher says; so its PTX is not newer than that.
     isa = default_ptx_isa(bound[1]) if bound is not None and bound[1] is not None else None
     found: list[Image] = []
@@ -205,18 +214,20 @@ def _images(
     return tuple(found), unread
 
 
-def variant_code(wheel: WheelFile, variants: VariantsMetadata) -> DeviceCode | None:
+@lru_cache(maxsize=4096)
+def variant_code(label: str, variants: VariantsMetadata) -> DeviceCode | None:
     """Return what a variant declares to hold for GPUs; None when it declares nothing readable."""
-    properties = variants.properties(wheel.variant_label or "") or {}
+    properties = variants.properties(label) or {}
     images, unread = _images(properties.get(_NVIDIA, {}).get(_SM, ()), properties)
     if not images or unread:
         return None
     return DeviceCode(
         libraries=(Library(name="*", images=images),),
-        source=f"variant {wheel.variant_label} ({variants.source})",
+        source=f"variant {label} ({variants.source})",
     )
 
 
+@lru_cache(maxsize=4096)
 def variant_order(
     label: str, variants: VariantsMetadata, machine: VariantMachine
 ) -> tuple[tuple[tuple[int, ...], ...], str]:

@@ -44,6 +44,7 @@ _NAME = re.compile(r"[0-9a-z_]{1,200}\Z", re.ASCII)
 _VALUE = re.compile(r"[0-9a-z_.]{1,200}\Z", re.ASCII)
 _MOST_VARIANTS = 1000
 _MOST_VALUES = 20_000
+_LONGEST_LIST = 1000
 _DEEPEST = 12
 # The lock takes no text with a user's name or password in an address.
 _USERINFO = re.compile(r"//[^/\s]*@")
@@ -203,6 +204,8 @@ class _Reader:
     def words(self, value: object, grammar: re.Pattern[str], path: str) -> tuple[str, ...]:
         if not isinstance(value, list) or not value:
             self.fault(path, "expected a list that is not empty")
+        if len(value) > _LONGEST_LIST:
+            self.fault(path, f"expected at most {_LONGEST_LIST} values of one feature")
         self._values += len(value)
         if self._values > _MOST_VALUES:
             self.fault(path, f"expected at most {_MOST_VALUES} values")
