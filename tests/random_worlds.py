@@ -5,6 +5,7 @@ can shrink). `Oracle` decides it by trying every combination of wheels that the 
 and checking each against rules written here a second time, from the wheels themselves.
 """
 
+import re
 from collections.abc import Callable, Iterator
 from concurrent.futures import Executor
 from dataclasses import dataclass, field, replace
@@ -30,6 +31,7 @@ __all__ = ["Oracle", "RandomWorld", "Wheel", "make_world", "random_world"]
 Key = tuple[str, str, str]
 _HOST = "https://wheels.test/"
 _TAGS = "cp312-cp312-manylinux_2_28_x86_64"
+_NAMED = re.compile(r"torch(\d\.\d)(andhigher)?\Z")
 _ENVIRONMENT = {"sys_platform": "linux", "extra": ""}
 _TARGET = Target(
     python="3.12",
@@ -85,7 +87,10 @@ class Wheel:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class RandomWorld:
-    """What is asked, and what there is. ``partial`` are projects whose page is not whole."""
+    """What is asked, and what there is. ``partial`` are projects whose page is not whole.
+
+    ``labelled`` is the project that labels mean by ``torch``.
+    """
 
     wheels: tuple[Wheel, ...]
     requirements: tuple[str, ...]
@@ -97,6 +102,7 @@ class RandomWorld:
     needs_pairing: tuple[tuple[str, str], ...] = ()
     parts: tuple[str, ...] = ()
     partial: frozenset[str] = frozenset()
+    labelled: str | None = None
 
 
 def make_world(
@@ -146,6 +152,11 @@ def make_world(
         marks=tuple(
             ProjectMark(kind="needs-pairing", project=project, value=partner, source="marks")
             for project, partner in spec.needs_pairing
+        )
+        + tuple(
+            ProjectMark(kind="label-word", project=project, value="", source="labels")
+            for project in (spec.labelled,)
+            if project is not None
         ),
     )
     return World(
@@ -171,7 +182,12 @@ def random_world(rng: Random) -> RandomWorld:
     projects = ["a", "b", "c", "d", "e"][: rng.randint(4, 5)]
     with_parts = rng.random() < 0.2
     names = [*projects, "t", "u"] if with_parts else projects
-    wheels = [wheel for project in projects for wheel in _wheels(rng, project, names)]
+    labelled = rng.choice(projects) if rng.random() < 0.3 else None
+    wheels = [
+        wheel
+        for project in projects
+        for wheel in _wheels(rng, project, names, named=labelled not in (None, project))
+    ]
     for part in ("t", "u") if with_parts else ():
         versions = rng.sample(["12.8.1", "12.9.0", "13.0.2", "13.0.5", "13.1.0"], 3)
         wheels += [Wheel(project=part, version=version) for version in versions]
@@ -209,10 +225,11 @@ def random_world(rng: Random) -> RandomWorld:
         needs_pairing=((some[0], some[1]),) if now(0.15) else (),
         parts=("t", "u") if with_parts else (),
         partial=frozenset({rng.choice(projects)}) if now(0.08) else frozenset(),
+        labelled=labelled,
     )
 
 
-def _wheels(rng: Random, project: str, names: list[str]) -> Iterator[Wheel]:
+def _wheels(rng: Random, project: str, names: list[str], *, named: bool) -> Iterator[Wheel]:
     labels = rng.random() < 0.25
     seen = set()
     for _ in range(rng.randint(2, 4)):
@@ -222,6 +239,10 @@ def _wheels(rng: Random, project: str, names: list[str]) -> Iterator[Wheel]:
         version = f"{base}.dev7" if nightly else base + early
         if labels:
             version += rng.choice(["+cu130", "+cu130", "+cu130", "+cu126", "+cu131", "+cpu"])
+            if named and rng.random() < 0.5:
+                version += (
+                    f"torch{rng.choice(['1.0', '2.0', '3.0'])}{rng.choice(['', 'andhigher'])}"
+                )
         other = rng.random() < 0.06
         if version in seen:
             continue
@@ -349,7 +370,7 @@ class Oracle:
                         done.add((project, extra))
                         pending.extend(
                             (project, found, wheel.nightly, "dependency")
-                            for found in _requirements(wheel, extra)
+                            for found in (*_requirements(wheel, extra), *self._newer(wheel, extra))
                         )
         return asked
 
@@ -386,7 +407,7 @@ class Oracle:
     def _rejection(self, wheel: Wheel) -> str | None:
         if wheel.tags != _TAGS:
             return "python"
-        if wheel.version.endswith("+cpu"):
+        if _label(wheel.version) == "cpu":
             return "cpu"
         pinned = self._user_pins(wheel.project, Version(wheel.version))
         return "yanked" if wheel.yanked and not pinned else None
@@ -397,9 +418,9 @@ class Oracle:
         kind = self._rejection(wheel)
         if kind is not None and not (direct and kind == "yanked"):
             yield [("rejection", project, kind)]
-        if version.local == "cu126":
+        if _label(wheel.version) == "cu126":
             yield [("demand", project, "<cuda-runtime>"), ("target", "<cuda-runtime>", "")]
-        if version.local == "cu131":
+        if _label(wheel.version) == "cu131":
             yield [("demand", project, "<cuda>"), ("policy", "<cuda>", "")]
         for text in self._spec.constraints:
             constraint = Requirement(text)
@@ -424,6 +445,8 @@ class Oracle:
             for project, versions, _, _ in spec.pairings
         ):
             return False
+        if partner == spec.labelled and _NAMED.search(wheel.version):
+            return False
         for text in wheel.requires or ():
             requirement = Requirement(text)
             if (
@@ -433,6 +456,21 @@ class Oracle:
             ):
                 return False
         return not self._user_pins(wheel.project, version)
+
+    def _paired(self, project: str, version: Version) -> bool:
+        return any(
+            project == bound
+            and SpecifierSet(versions).contains(Version(version.public), prereleases=True)
+            for bound, versions, _, _ in self._spec.pairings
+        )
+
+    def _newer(self, wheel: Wheel, extra: str) -> Iterator[Requirement]:
+        """Yield what a label that allows newer releases requires, unless a pairing says otherwise."""
+        named = _NAMED.search(wheel.version)
+        if named is None or not named[2] or extra or wheel.requires is None:
+            return
+        if not self._paired(wheel.project, Version(wheel.version)):
+            yield Requirement(f"{self._spec.labelled}>={named[1]}")
 
     def _user_pins(self, project: str, version: Version) -> bool:
         own = [Requirement(t) for t in self._spec.requirements]
@@ -465,6 +503,7 @@ class Oracle:
             if len(publics) > 1:
                 return False
         partners = {partner for _, _, partner, _ in spec.pairings}
+        partners |= {spec.labelled} if spec.labelled is not None else set()
         bound: dict[str, set[str]] = {}
         for project, clause, partner, minor in spec.pairings:
             version = versions.get(project)
@@ -474,6 +513,16 @@ class Oracle:
                 and self._enabled(("pairing", project, f"<lib{partner}>"))
             ):
                 bound.setdefault(partner, set()).add(minor)
+        for project, version in versions.items():
+            named = _NAMED.search(version.local or "")
+            if (
+                named is not None
+                and not named[2]
+                and spec.labelled is not None
+                and not self._paired(project, version)
+                and self._enabled(("pairing", project, f"<lib{spec.labelled}>"))
+            ):
+                bound.setdefault(spec.labelled, set()).add(named[1])
         for partner in partners & set(versions):
             version = versions[partner]
             minor = f"{version.major}.{version.minor}"
@@ -496,6 +545,11 @@ def key_of(fact: Fact) -> Key:
     if word in ("requirement", "override", "dependency", "constraint"):
         return (word, fact.subject, fact.detail)
     return (word, fact.subject, fact.object)
+
+
+def _label(version: str) -> str:
+    """Return the CUDA part of a version's label."""
+    return version.partition("+")[2].partition("torch")[0]
 
 
 def _pins(specifier: SpecifierSet) -> list[str]:

@@ -73,9 +73,10 @@ _RECORDED = {
         ("decord",), "decord-0.6.0+cu130.torch29-cp313-cp313", named=True, python="3.13"
     ),
     "flash-attn": Case(
-        ("flash-attn==2.8.3", "torch==2.8.0"),
-        "flash_attn-2.8.3+cu12torch2.8cxx11abiFALSE-cp312",
+        ("flash-attn==2.8.3", "torch"),
+        "flash_attn-2.8.3+cu12torch2.7cxx11abiTRUE-cp310",
         cuda="12.8",
+        python="3.10",
     ),
     "flashinfer": Case(("flashinfer-jit-cache==0.6.4",), "flashinfer_jit_cache-0.6.4+cu130-cp39"),
     "jetson": Case(
@@ -86,13 +87,13 @@ _RECORDED = {
         python="3.10",
         platform="manylinux_2_35_aarch64",
     ),
-    "natten": Case(("natten", "torch==2.10.0"), "natten-0.21.6+torch2100cu130-cp312-cp312"),
+    "natten": Case(("natten", "torch"), "natten-0.21.6+torch2100cu130-cp312-cp312"),
     "nvidia": Case(("tensorrt-cu13-libs",), "tensorrt_cu13_libs-10.14.1.48.post1-py2.py3"),
     "pytorch": Case(("torch==2.11.0", "torchvision"), "torch-2.11.0+cu130-cp312-cp312"),
     "sglang": Case(("sglang-kernel==0.4.2", "torch"), "sglang_kernel-0.4.2+cu130-cp310-abi3"),
     "vllm": Case(("vllm==0.19.1",), "vllm-0.19.1+cu130-cp38-abi3"),
     "windreamer": Case(
-        ("flash-attn-3", "torch==2.10.0"),
+        ("flash-attn-3", "torch"),
         "flash_attn_3-3.0.0+20260316.cu129torch2100cxx11abitrue.71bf77-cp39",
         cuda="12.9",
         named=True,
@@ -132,7 +133,7 @@ _BY_HAND = {
         page="publisher-paddle.html",
     ),
     "pyg": Case(
-        ("torch-scatter", "torch==2.8.0"),
+        ("torch-scatter", "torch"),
         "torch_scatter-2.1.2+pt28cu128-cp312",
         cuda="12.8",
         host="data.pyg.org",
@@ -173,6 +174,18 @@ def test_a_publisher_resolves_a_real_project_from_its_recording(name: str, defau
     _assert_of(_resolve(case, name, options), name, case)
 
 
+def test_what_a_wheel_requires_comes_from_its_own_publishers(default: Site) -> None:
+    options = IndexOptions(default_index=default.url, recorded=True, directory=INDICES)
+    found = _resolve(_RECORDED["vllm"], "vllm", options)
+    indexes = {package.project: package.file.index for package in found.packages}
+    assert indexes["torch"] == indexes["torchvision"] == "pytorch"
+    assert indexes["flashinfer-python"] == "flashinfer"
+    assert indexes["numba"] == "default"
+    told = [warning.message for warning in found.warnings]
+    # The page that told which releases of vllm there are lists the release too.
+    assert any("the default index also lists vllm (newest 0.19.1)" in text for text in told)
+
+
 @pytest.mark.parametrize("name", sorted(_BY_HAND))
 def test_a_publisher_without_facts_resolves_from_a_page_in_our_own_hand(
     name: str, default: Site, tmp_path: Path
@@ -183,6 +196,9 @@ def test_a_publisher_without_facts_resolves_from_a_page_in_our_own_hand(
         moved = moved_indices(tmp_path / "indices", name, case.host, site.url)
         options = IndexOptions(default_index=default.url, recorded=True, directory=moved)
         _assert_of(_resolve(case, name, options), name, case)
+        asked = [path for path in site.asked if not path.endswith(".whl")]
+    # At most twelve releases of a partner, each for the CUDA releases it is built for.
+    assert len(asked) <= 2 * 12
 
 
 def test_every_definition_has_a_case_and_no_recording_is_left_out() -> None:

@@ -103,6 +103,37 @@ def test_uv_sources_constraints_and_overrides_of_a_project_are_obeyed(
     assert pins == {"left": "9.0", "right": "1.0"}
 
 
+def test_a_source_that_its_marker_switches_off_is_named_and_the_cpu_build_is_never_taken(
+    ask: Asker, tmp_path: Path
+) -> None:
+    # On Windows `platform_machine` is AMD64, and the default index has torch for the CPU only.
+    flags = ["--platform", "win-amd64", "--python", "3.12", "--driver-cuda", "13.0"]
+    flags += ["--cuda", "12.8", "--sm", "8.9", "--only-default-index", "--no-remedies"]
+    ask.site.add("torch", "2.11.0", tag="cp312-cp312-win_amd64")
+    with default_index(tmp_path / "other") as other:
+        other.add("torch", "2.11.0+cu128", tag="cp312-cp312-win_amd64")
+        for marker, code in (("platform_machine == 'x86_64'", 1), ("os_name == 'nt'", 0)):
+            (ask.folder / "pyproject.toml").write_text(
+                '[project]\nname = "x"\nversion = "1"\ndependencies = ["torch==2.11.0"]\n'
+                f'[[tool.uv.index]]\nname = "pt-cu128"\nurl = "{other.url}"\nexplicit = true\n'
+                f'[tool.uv.sources]\ntorch = {{index = "pt-cu128", marker = "{marker}"}}\n',
+                encoding="utf-8",
+            )
+            found, form = ask("--project", str(ask.folder), *flags, gpu=True)
+            told = [w["message"] for w in form["warnings"] if w["code"] == "input"]
+            assert found == code, form
+            if code == 0:
+                assert form["packages"][0]["version"] == "2.11.0+cu128"
+                assert not any("switched off" in message for message in told)
+                continue
+            [message] = [message for message in told if "switched off" in message]
+            assert message.endswith(
+                "pyproject.toml: tool.uv.sources.torch: the index `pt-cu128` is switched off for "
+                'torch by its marker `platform_machine == "x86_64"` (here platform_machine is `AMD64`)'
+            )
+            assert any("CPU only" in fact["text"] for fact in form["conflict"]["facts"])
+
+
 def test_a_source_to_build_from_is_refused_at_its_key(ask: Asker) -> None:
     (ask.folder / "pyproject.toml").write_text(
         '[project]\nname = "x"\nversion = "1"\ndependencies = ["left"]\n'

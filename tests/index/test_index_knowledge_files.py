@@ -1,3 +1,4 @@
+import itertools
 from contextlib import suppress
 from dataclasses import fields
 from pathlib import Path
@@ -7,9 +8,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 from packaging.version import Version
 
+from cudalock.cuda import parse_cuda_version
 from cudalock.errors import CudalockError
 from cudalock.index.knowledge_files import load_knowledge, parse_knowledge
 from cudalock.index.locate import DataFileError, find_indices
+from cudalock.wheel import ListedFile, parse_wheel_file
+from cudalock.wheel.device_code import format_images
 from cudalock.wheel.knowledge import Knowledge
 
 
@@ -50,6 +54,8 @@ def test_each_kind_is_read() -> None:
             entry(kind='"needs-pairing"', project='"k"', value='"torch"'),
             entry(kind='"compiles"', project='"jit"'),
             entry(kind='"cuda-project"', project='"cp"'),
+            entry(kind='"label-word"', project='"torch"'),
+            entry(kind='"squatted"', project='"sq"', value='"somebody holds it"'),
         ]
     )
     knowledge = parse_knowledge(text, where="k.toml")
@@ -77,6 +83,158 @@ def test_each_kind_is_read() -> None:
     assert mark.value == "torch"
     assert knowledge.mark("compiles", "jit") is not None
     assert knowledge.mark("cuda-project", "cp") is not None
+    assert knowledge.labelled_partner == "torch"
+    squatted = knowledge.squatted("sq")
+    assert squatted is not None
+    assert squatted.value == "somebody holds it"
+    assert knowledge.squatted("cp") is None
+
+
+def test_kinds_about_builds_are_read() -> None:
+    text = "".join(
+        [
+            entry(
+                kind='"architectures"',
+                project='"a"',
+                versions='"==1"',
+                value='{ cuda = ["12.8", "12.9"], machine = "x86_64", images = ["sm_90a", "compute_90@8.7"] }',
+            ),
+            entry(
+                kind='"architectures"',
+                project='"a"',
+                value="{ untagged = true, as-data = true, libraries = { one = ['sm_80'], two = ['sm_120f'] } }",
+            ),
+            entry(
+                kind='"cxx11-abi"',
+                project='"t"',
+                versions='"<2.7"',
+                value='{ new = true, cuda = "12.6" }',
+            ),
+            entry(kind='"cxx11-abi"', project='"t"', versions='"<2.7"', value="{ new = false }"),
+            entry(
+                kind='"jit-floor"',
+                project='"j"',
+                value='{ capabilities = ["12.0", "sm_121"], toolkit = "12.9" }',
+            ),
+            entry(
+                kind='"bundled-compiler"',
+                project='"b"',
+                versions='"==3.5.0"',
+                value='{ cuda = "12.8", remedy = "set it" }',
+            ),
+        ]
+    )
+    knowledge = parse_knowledge(text, where="k.toml")
+
+    def held(version: str, cuda: str | None, machine: str) -> str | None:
+        release = parse_cuda_version(cuda) if cuda is not None else None
+        code = knowledge.device_code("a", Version(version), release, machine)
+        if code is None:
+            return None
+        return "; ".join(f"{each.name} {format_images(each.images)}" for each in code.libraries)
+
+    assert held("1+cu129", "12.9", "x86_64") == "* sm_90a and compute_90"
+    assert held("1+cu130", "13.0", "x86_64") is None
+    assert held("1+cu128", "12.8", "aarch64") is None
+    assert held("2+cu128", "12.8", "x86_64") is None
+    assert held("2", None, "aarch64") == "one sm_80; two sm_120f"
+    assert held("1", None, "x86_64") == "one sm_80; two sm_120f"
+    assert knowledge.device_code("b", Version("1"), None, "x86_64") is None
+    assert [entry_found.code.as_data for entry_found in knowledge.architectures] == [False, True]
+
+    def new_abi(version: str, cuda: str | None) -> bool | None:
+        release = parse_cuda_version(cuda) if cuda is not None else None
+        abi = knowledge.cxx_abi("t", Version(version), release)
+        return abi.new if abi is not None else None
+
+    assert [new_abi("2.6+cu126", "12.6"), new_abi("2.6", None), new_abi("2.7", None)] == [
+        True,
+        False,
+        None,
+    ]
+    floor = knowledge.jit_floor("j", Version("1"))
+    assert floor is not None
+    assert sorted(map(str, floor.capabilities)) == ["12.0", "12.1"]
+    assert str(floor.toolkit) == "12.9"
+    bundled = knowledge.bundled_compiler("b", Version("3.5.0+git7416ffcb"))
+    assert bundled is not None
+    assert (str(bundled.cuda), bundled.remedy) == ("12.8", "set it")
+    assert knowledge.bundled_compiler("b", Version("3.6.0")) is None
+    assert knowledge.jit_floor("b", Version("3.5.0")) is None
+
+
+@pytest.mark.parametrize(
+    ("kind", "value", "fault"),
+    [
+        ("architectures", "1", "entry 1.value: expected a table"),
+        ("architectures", "{}", "entry 1.value: expected either `images` or"),
+        ("architectures", "{ images = ['sm_90'], libraries = {} }", "expected either `images` or"),
+        ("architectures", "{ libraries = 1 }", "expected either `images` or"),
+        ("architectures", "{ images = [] }", "entry 1.value.*: expected a list such as"),
+        (
+            "architectures",
+            "{ libraries = { one = 'sm_90' } }",
+            "entry 1.value.one: expected a list",
+        ),
+        ("architectures", "{ images = [90] }", "entry 1.value.*: expected an architecture"),
+        ("architectures", "{ images = ['sm_90@8.7'] }", "expected a PTX ISA after PTX only"),
+        ("architectures", "{ images = ['sm_90'], machine = 'arm' }", "expected one of x86_64"),
+        ("architectures", "{ images = ['sm_90'], machine = 1 }", "entry 1.value.machine: expected"),
+        (
+            "architectures",
+            "{ images = ['sm_90'], machine = [] }",
+            "entry 1.value.machine: expected",
+        ),
+        ("architectures", "{ images = ['sm_90'], cuda = 12.8 }", "entry 1.value.cuda: expected"),
+        ("architectures", "{ images = ['sm_90'], cuda = ['12'] }", "entry 1.value.cuda: expected"),
+        (
+            "architectures",
+            "{ images = ['sm_90'], untagged = 1 }",
+            "entry 1.value.untagged: expected",
+        ),
+        ("architectures", "{ images = ['sm_90'], as-data = 1 }", "entry 1.value.as-data: expected"),
+        ("architectures", "{ image = ['sm_90'] }", "did you mean `images`?"),
+        ("cxx11-abi", "{}", "entry 1.value.new: expected true or false"),
+        ("cxx11-abi", "{ new = 1 }", "entry 1.value.new: expected true or false"),
+        ("jit-floor", "{ capabilities = [], toolkit = '12.9' }", "entry 1.value.capabilities:"),
+        ("jit-floor", "{ capabilities = ['12'], toolkit = '12.9' }", "entry 1.value.capabilities:"),
+        ("jit-floor", "{ capabilities = ['12.0'] }", "entry 1.value.toolkit: expected"),
+        ("bundled-compiler", "{ cuda = '13' , remedy = 'x' }", "entry 1.value.cuda: expected"),
+        ("bundled-compiler", "{ cuda = '13.0' }", "entry 1.value.remedy: expected a text"),
+    ],
+)
+def test_a_wrong_entry_about_builds_says_what_was_expected(
+    kind: str, value: str, fault: str
+) -> None:
+    text = faults(entry(kind=f'"{kind}"', project='"k"', versions='"==1"', value=value))
+    assert fault in text
+
+
+def test_a_build_for_the_cpu_is_one_without_a_label_on_the_default_index() -> None:
+    text = entry(kind='"cpu-build"', project='"t"', versions='"<3"', value='"win_amd64"')
+    text += entry(kind='"cpu-build"', project='"t"', versions='"<2"', value='"aarch64"')
+    knowledge = parse_knowledge(text, where="k.toml")
+
+    def found(name: str, index: str = "default") -> bool:
+        wheel = parse_wheel_file(f"{name}.whl")
+        file = ListedFile(wheel=wheel, url="https://x.test/", index=index, index_url="")
+        return knowledge.cpu_build(file) is not None
+
+    assert found("t-2.0-cp312-cp312-win_amd64")
+    assert found("t-1.0-cp312-cp312-manylinux_2_17_aarch64.manylinux2014_aarch64")
+    assert not found("t-2.0-cp312-cp312-manylinux_2_28_aarch64")
+    assert not found("t-1.0-cp312-cp312-linux_aarch64")
+    assert not found("t-1.0-cp312-cp312-manylinux_2_28_x86_64")
+    assert not found("t-2.0+cu128-cp312-cp312-win_amd64")
+    assert not found("t-2.0-cp312-cp312-win_amd64", index="jetson")
+    assert not found("u-2.0-cp312-cp312-win_amd64")
+    assert "expected one of x86_64" in faults(text.replace("aarch64", "arm"))
+
+
+def test_squatted_says_why_and_a_label_word_takes_no_value() -> None:
+    assert "expected who holds the name" in faults(entry(kind='"squatted"', project='"k"'))
+    text = faults(entry(kind='"label-word"', project='"k"', value="['torch']"))
+    assert "entry 1.value: expected none" in text
 
 
 def test_an_entry_without_a_source_or_a_date_is_a_fault() -> None:
@@ -262,6 +420,73 @@ def test_shipped_placeholders_are_never_a_real_release(shipped: Knowledge) -> No
     assert shipped.placeholder("nvidia-cublas", Version("13.1.0.3")) is None
     assert shipped.placeholder("nvidia-cufile", Version("1.15.1.6")) is None
     assert shipped.placeholder("cuda-toolkit", Version("13.0.2")) is None
+
+
+def test_shipped_lists_of_device_code_speak_of_a_build_once(shipped: Knowledge) -> None:
+    # `Knowledge.device_code` takes the first that fits; a second would never be seen.
+    versions = ["0.4.10", "0.11.1", "0.33.0", "2.5.1", "2.11.0"]
+    versions += [f"0.{minor}.{patch}" for minor in (3, 4, 5, 6) for patch in range(22)]
+    versions += [f"2.{minor}.{patch}" for minor in range(16) for patch in (0, 1)]
+    releases = {release for each in shipped.architectures for release in each.cuda}
+    for project in sorted({each.project for each in shipped.architectures}):
+        entries = [each for each in shipped.architectures if each.project == project]
+        for version, release, machine in itertools.product(
+            versions, sorted(releases), ("x86_64", "aarch64")
+        ):
+            fitting = [
+                each
+                for each in entries
+                if not each.untagged
+                and each.versions.contains(version)
+                and (not each.cuda or release in each.cuda)
+                and each.machine in (None, machine)
+            ]
+            assert len(fitting) < 2, (project, version, str(release), machine)
+
+
+@pytest.mark.parametrize(
+    ("project", "version", "cuda", "machine", "held"),
+    [
+        ("torch", "2.5.1+cu121", "12.1", "x86_64", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"),
+        ("torch", "2.8.0+cu126", "12.6", "x86_64", "sm_50 sm_60 sm_70 sm_75 sm_80 sm_86 sm_90"),
+        ("torch", "2.10.0", "12.8", "x86_64", "sm_70 sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
+        ("torch", "2.11.0+cu128", "12.8", "x86_64", "sm_75 sm_80 sm_86 sm_90 sm_100 sm_120"),
+        ("torch", "2.15.0", "13.2", "aarch64", "sm_80 sm_90 sm_100 sm_110 sm_120"),
+        ("torch", "2.7.0+cu128", "12.8", "x86_64", None),
+        ("torch", "2.11.0+cu128", "12.8", "win_amd64", None),
+        (
+            "flashinfer-jit-cache",
+            "0.6.4+cu130",
+            "13.0",
+            "x86_64",
+            "sm_75 sm_80 sm_89 sm_90a sm_100a sm_103a sm_110a sm_120f",
+        ),
+        (
+            "flashinfer-jit-cache",
+            "0.6.18+cu130",
+            "13.0",
+            "x86_64",
+            "sm_75 sm_80 sm_89 sm_90a sm_100a sm_103a sm_120f",
+        ),
+        ("sgl-kernel", "0.3.21+cu128", "12.8", "x86_64", None),
+        ("vllm", "0.11.0+cu129", "12.9", "x86_64", "sm_70 sm_75 sm_80 sm_86 sm_89 sm_90 sm_90a"),
+        ("vllm", "0.11.0", "12.8", "x86_64", None),
+    ],
+)
+def test_shipped_lists_of_device_code_are_those_of_the_builds(
+    shipped: Knowledge, project: str, version: str, cuda: str, machine: str, held: str | None
+) -> None:
+    code = shipped.device_code(project, Version(version), parse_cuda_version(cuda), machine)
+    assert (None if code is None else " ".join(map(str, code.images))) == held
+
+
+def test_shipped_lists_of_kernels_are_told_library_by_library(shipped: Knowledge) -> None:
+    code = shipped.device_code("sglang-kernel", Version("0.4.10"), None, "x86_64")
+    assert code is not None
+    found = {each.name: " ".join(map(str, each.images)) for each in code.libraries}
+    assert found["flash_ops"] == "sm_80 sm_86 sm_90a"
+    assert "sm_120a" in found["common_ops"]
+    assert shipped.device_code("sglang-kernel", Version("0.4.10+cu129"), None, "x86_64") is None
 
 
 def test_flashinfer_jit_cache_declares_nothing_only_before_0_7(shipped: Knowledge) -> None:

@@ -76,13 +76,19 @@ def test_a_folder_is_asked_for_the_partners_releases_of_its_own_cuda() -> None:
         file("2.10.0+cu130"),
         file("2.10.0+cu129", "cu129"),
         file("2.8.0", "cu129"),
+        file("2.0.1", None),
     )
+    # What has no label there is an old wheel that every folder repeats.
     assert asked(folder(), folder("cu129"), of=shown) == [
         "cu130/frame2.10.0",
         "cu129/frame2.10.0",
         "cu130/frame2.9.1",
-        "cu129/frame2.8.0",
     ]
+
+
+def test_where_no_wheel_has_a_label_the_folder_tells() -> None:
+    shown = listing(file("2.9.1"), file("2.8.0", "cu129"))
+    assert asked(folder(), folder("cu129"), of=shown) == ["cu130/frame2.9.1", "cu129/frame2.8.0"]
 
 
 def test_a_label_outranks_the_folder_it_lies_in() -> None:

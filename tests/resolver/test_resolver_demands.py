@@ -1,8 +1,8 @@
 """What a wheel demands of the machine, and when the machine says no."""
 
+from dataclasses import replace
+
 import pytest
-from packaging.specifiers import SpecifierSet
-from packaging.version import Version
 
 from cudalock.cuda import (
     CudaVersion,
@@ -12,7 +12,6 @@ from cudalock.cuda import (
     parse_driver_version,
 )
 from cudalock.host import Origin, Target
-from cudalock.resolver.bonds import knowledge_demands
 from cudalock.resolver.demands import (
     Demand,
     Violation,
@@ -22,8 +21,8 @@ from cudalock.resolver.demands import (
     variant_violations,
 )
 from cudalock.resolver.facts import FactKind
+from cudalock.wheel.device_code import DeviceCode, Library, parse_image
 from cudalock.wheel.evidence import Observation, Variant
-from cudalock.wheel.knowledge import Family, Knowledge, Pairing
 
 
 def _target(
@@ -148,38 +147,6 @@ def test_no_wheel_of_a_major_serves_a_gpu_below_all_of_it() -> None:
     assert gpu_violations("x", make_pins(_target("12.8", sm=("7.0",)))) == []
 
 
-_KNOWLEDGE = Knowledge(
-    families=(Family(name="flash", projects=("flash-python", "flash-cubin"), source="s"),),
-    pairings=(
-        Pairing(
-            project="kernel",
-            versions=SpecifierSet("==0.3.21"),
-            partner="torch",
-            minor="2.9",
-            source="s",
-        ),
-    ),
-)
-
-
-@pytest.mark.parametrize(
-    ("project", "version", "demands"),
-    [
-        ("flash-cubin", "0.6.4+cu130", [("<flash>", {"0.6.4"})]),
-        ("kernel", "0.3.21+cu130", [("<libtorch>", {"2.9"})]),
-        ("kernel", "0.4", []),
-        ("torch", "2.9.1+cu130", [("<libtorch>", {"2.9"})]),
-        ("torch", "2.11.0.dev20260212+cu130", [("<libtorch>", {"2.11.0.dev20260212"})]),
-        ("numpy", "2.0", []),
-    ],
-)
-def test_a_name_and_a_version_alone_demand_what_knowledge_says(
-    project: str, version: str, demands: list[tuple[str, set[str]]]
-) -> None:
-    found = knowledge_demands(project, Version(version), _KNOWLEDGE)
-    assert [(demand.package, set(demand.values)) for demand in found] == demands
-
-
 def _releases(*texts: str) -> list[CudaVersion]:
     return [parse_cuda_version(text) for text in texts]
 
@@ -202,3 +169,73 @@ def test_a_part_of_a_newer_release_is_against_the_policy() -> None:
 def test_parts_are_left_alone_under_minor_and_without_cuda(target: Target) -> None:
     assert toolkit_demand("nvcc", _releases("13.3"), "s", make_pins(target)) is None
     assert toolkit_demand("nvcc", [], "s", make_pins(_target("13.1"))) is None
+
+
+def _holding(cuda: str | None, *, as_data: bool = False, **libraries: str) -> Variant:
+    code = DeviceCode(
+        libraries=tuple(
+            Library(name=name, images=tuple(parse_image(word) for word in text.split()))
+            for name, text in libraries.items()
+        ),
+        source="read",
+        as_data=as_data,
+    )
+    return replace(_variant(cuda), device_code=code)
+
+
+@pytest.mark.parametrize(
+    ("variant", "violated"),
+    [
+        (
+            _holding("12.8", all="sm_80 sm_90"),
+            [("<gpu 12.0>", "holds sm_80 and sm_90, nothing for sm_120")],
+        ),
+        (_holding(None, all="sm_80"), [("<gpu 12.0>", "holds sm_80, nothing for sm_120")]),
+        (_holding("12.8", all="sm_80 sm_120"), []),
+        (_holding("12.8", all="compute_90@8.7"), []),
+        (
+            _holding("12.8", all="compute_90@8.8"),
+            [("<gpu 12.0>", "holds compute_90, nothing for sm_120")],
+        ),
+        # One library that serves the GPU is enough to lock; what lacks it is said of the set.
+        (_holding("12.8", one="sm_80", two="sm_120a"), []),
+        (_holding("12.8", as_data=True, all="sm_100a"), []),
+        # Code that is known to be there outranks what the toolkit's table says of its release.
+        (_holding("12.6", all="sm_120"), []),
+    ],
+)
+def test_device_code_is_held_against_the_gpu(
+    variant: Variant, violated: list[tuple[str, str]]
+) -> None:
+    assert _violated(variant, _target("12.8", driver="570.26", sm=("12.0",))) == violated
+
+
+def test_a_release_that_cannot_make_code_for_the_gpu_is_the_reason_before_a_list() -> None:
+    variant = _holding("13.0", all="sm_80")
+    target = _target("13.0", driver="580.65.06", sm=("7.0",))
+    assert _violated(variant, target) == [
+        ("<gpu 7.0>", "is built for CUDA 13.0, which has no sm_70")
+    ]
+
+
+def test_each_gpu_of_the_box_must_be_served() -> None:
+    variant = _holding("12.8", all="sm_80 sm_90a")
+    target = _target("12.8", driver="570.26", sm=("8.0", "9.0", "10.0", "12.0"))
+    assert [package for package, _ in _violated(variant, target)] == ["<gpu 10.0>", "<gpu 12.0>"]
+
+
+def test_device_code_means_nothing_without_a_gpu() -> None:
+    variant = replace(_holding("12.8", all="sm_80"), runtime=None, state="unknown")
+    assert _violated(variant, _target(cpu=True, sm=("12.0",))) == []
+
+
+def test_a_driver_that_is_not_known_runs_what_the_set_may_be_built_for_under_strict() -> None:
+    assert make_pins(_target("13.0", driver="590.48.01")).driver_cuda == CudaVersion(13, 1)
+    assert make_pins(_target("13.0")).driver_cuda == CudaVersion(13, 0)
+    assert make_pins(_target("13.0", compat="minor")).driver_cuda is None
+
+
+def test_builds_are_told_apart_by_the_machine_of_linux_and_windows_is_its_own() -> None:
+    assert make_pins(_target()).machine == "x86_64"
+    assert make_pins(_target(platform="manylinux_2_39_aarch64")).machine == "aarch64"
+    assert make_pins(_target(platform="win_amd64")).machine == "win_amd64"

@@ -10,10 +10,14 @@ from packaging.version import Version
 from cudalock.cuda import CudaVersion
 from cudalock.errors import WheelError
 from cudalock.wheel import CoreMetadata, Knowledge, ListedFile, parse_wheel_file
+from cudalock.wheel.build_facts import Architectures
+from cudalock.wheel.device_code import DeviceCode, Library, parse_image
 from cudalock.wheel.evidence import (
     Variant,
+    add_device_code,
     conclude,
     marker_holds,
+    may_hold_code,
     observe_file,
     observe_metadata,
     observe_part,
@@ -176,6 +180,50 @@ def test_a_part_is_of_the_newest_of_its_releases_that_is_not_above_the_target() 
     assert observe_part("x", releases, "s", CudaVersion(13, 2)).cuda == CudaVersion(13, 1)
     assert observe_part("x", releases, "s", CudaVersion(12, 9)).cuda == CudaVersion(13, 3)
     assert observe_part("x", releases, "s", None).cuda == CudaVersion(13, 3)
+
+
+def test_the_unread_part_of_a_label_is_shown_and_decides_nothing() -> None:
+    observations = observe_file(_file(f"x-1+cu130.fastpath-{_TAGS}.whl"), Knowledge())
+    variant = conclude(observations, native=True)
+    assert (variant.state, variant.cuda) == ("known", CudaVersion(13, 0))
+    assert [o.text for o in variant.evidence if not o.decides] == [
+        "label +cu130.fastpath, of which `fastpath` is unread"
+    ]
+    assert not variant.disagreement
+    [alone] = observe_file(_file(f"x-1+fastpath-{_TAGS}.whl"), Knowledge())
+    assert conclude((alone,), native=True).state == "unknown"
+
+
+def test_a_wheel_may_hold_code_by_its_tags_or_by_a_label_nobody_understands() -> None:
+    assert may_hold_code(_file(f"x-1-{_TAGS}.whl"))
+    assert may_hold_code(_file("x-1+fastpath-py3-none-any.whl"))
+    for name in ("x-1", "x-1+cpu", "x-1+cu130.fastpath", "x-1+g1a2b3c4"):
+        assert not may_hold_code(_file(f"{name}-py3-none-any.whl"))
+
+
+def test_device_code_is_taken_from_knowledge_before_the_label() -> None:
+    code = DeviceCode(libraries=(Library(name="*", images=(parse_image("sm_80"),)),), source="s")
+    knowledge = Knowledge(
+        architectures=(
+            Architectures(project="x", versions=SpecifierSet("==1"), code=code, source="s"),
+        )
+    )
+
+    def held(name: str) -> tuple[list[str], list[str]]:
+        file = _file(f"{name}-{_TAGS}.whl")
+        variant = conclude(observe_file(file, knowledge), native=True)
+        variant = add_device_code(variant, file, knowledge, machine="x86_64")
+        images = variant.device_code.images if variant.device_code is not None else ()
+        return [str(image) for image in images], [
+            f"{o.kind}: {o.text} ({o.source})" for o in variant.evidence if not o.decides
+        ]
+
+    assert held("x-1+cu128sm120") == (["sm_80"], ["knowledge: holds sm_80 (s)"])
+    assert held("x-2+cu128sm120") == (
+        ["sm_120"],
+        ["label: holds sm_120 (label +cu128sm120)"],
+    )
+    assert held("x-2+cu128") == ([], [])
 
 
 def test_markers_hold_with_and_without_an_extra() -> None:

@@ -4,8 +4,9 @@ The environment and the files of the project are read here and nowhere else. Pre
 then ``CUDALOCK_*``, then the project's files, then what is detected.
 """
 
+import re
 from argparse import Namespace
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 
@@ -111,6 +112,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         warnings=(
             *(str(warning) for warning in target.warnings),
             *(warning for file in files for warning in file.warnings),
+            *_switched_off(project, target, listed),
         ),
     )
 
@@ -261,7 +263,7 @@ def _uv_sources(
         return sources, links
     environment = marker_environment(target)
     for source in project.uv.sources:
-        if source.marker is not None and not source.marker.evaluate({**environment, "extra": ""}):
+        if not _applies(source, environment):
             continue
         # "Dependency sources": an entry with `extra` or `group` counts only where that is asked for.
         if not (_asked(source.extra, args.extra) and _asked(source.group, args.group)):
@@ -278,6 +280,35 @@ def _uv_sources(
 def _asked(name: str | None, given: Iterable[str]) -> bool:
     """Whether an extra or a group is among those given; an entry that names none always counts."""
     return name is None or canonicalize_name(name) in {canonicalize_name(text) for text in given}
+
+
+def _applies(source: UvSource, environment: Mapping[str, str]) -> bool:
+    return source.marker is None or source.marker.evaluate({**environment, "extra": ""})
+
+
+def _switched_off(
+    project: ProjectFile | None, target: Target, listed: list[RequestedRequirement]
+) -> Iterator[str]:
+    """Say of what is asked for that no source its project names for it counts on this target."""
+    environment = marker_environment(target)
+    sources: dict[str, list[UvSource]] = {}
+    for source in project.uv.sources if project is not None else ():
+        sources.setdefault(source.project, []).append(source)
+    asked = {canonicalize_name(entry.requirement.name) for entry in listed}
+    for name in sorted(asked & set(sources)):
+        if any(_applies(source, environment) for source in sources[name]):
+            continue
+        for source in sources[name]:
+            marker = str(source.marker)
+            here = " and ".join(
+                f"{variable} is `{value}`"
+                for variable, value in environment.items()
+                if re.search(rf"\b{variable}\b", marker)
+            )
+            yield (
+                f"{source.where}: the {source.kind} `{source.value}` is switched off for {name} by "
+                f"its marker `{marker}`" + (f" (here {here})" if here else "")
+            )
 
 
 def _linked(entry: RequestedRequirement, source: UvSource) -> RequestedRequirement:

@@ -24,12 +24,18 @@ def format_json(form: Mapping[str, object]) -> str:
     return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
 
 
-def locked_form(resolution: Resolution, lock: str | None) -> dict[str, object]:
-    """Return the form of a set; ``lock`` is the path that was written, if one was."""
+def locked_form(
+    resolution: Resolution, lock: str | None, told: Sequence[str] = ()
+) -> dict[str, object]:
+    """Return the form of a set; ``lock`` is the path that was written, if one was.
+
+    ``told`` is what was to be said of the input.
+    """
     return {
         **_empty("locked", resolution.target),
         "packages": [_package(package) for package in resolution.packages],
-        "warnings": [
+        "warnings": _told(told)
+        + [
             {"code": w.code, "message": w.message, "facts": list(w.facts)}
             for w in resolution.warnings
         ],
@@ -38,12 +44,23 @@ def locked_form(resolution: Resolution, lock: str | None) -> dict[str, object]:
     }
 
 
+def _told(told: Sequence[str]) -> list[dict[str, object]]:
+    return [{"code": "input", "message": message, "facts": []} for message in told]
+
+
 def refused_form(
-    target: Target, conflict: Conflict, remedies: Sequence[tuple[str, Sequence[str], str]]
+    target: Target,
+    conflict: Conflict,
+    remedies: Sequence[tuple[str, Sequence[str], str]],
+    told: Sequence[str] = (),
 ) -> dict[str, object]:
-    """Return the form of a proved "no"; each remedy is (command, changes, note)."""
+    """Return the form of a proved "no"; each remedy is (command, changes, note).
+
+    ``told`` is what was to be said of the input.
+    """
     return {
         **_empty("refused", target),
+        "warnings": _told(told),
         "conflict": {
             "facts": [_fact(fact) for fact in conflict.facts],
             "also": [[_fact(fact) for fact in facts] for facts in conflict.also],

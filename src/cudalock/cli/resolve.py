@@ -65,7 +65,7 @@ def _resolve(
             requests = session.requests
     written = None if args.dry_run else _write(args, inputs, lock)
     if args.format == "json":
-        sys.stdout.write(format_json(locked_form(resolution, written)))
+        sys.stdout.write(format_json(locked_form(resolution, written, inputs.warnings)))
     report_resolution(terminal, resolution, written=written, requests=requests)
     return 0
 
@@ -115,7 +115,7 @@ def _refuse(
             remedies = session.remedies(inputs.request, target, conflict)
     told = [(_command(args, inputs, remedy), remedy.changes, remedy.note) for remedy in remedies]
     if args.format == "json":
-        sys.stdout.write(format_json(refused_form(target, conflict, told)))
+        sys.stdout.write(format_json(refused_form(target, conflict, told, inputs.warnings)))
         return error.exit_code
     for command, changes, note in told:
         words = " and ".join(f"`{change}`" for change in changes)

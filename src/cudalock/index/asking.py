@@ -5,6 +5,7 @@ index is asked next, and what a listing is, is left to `source.py`.
 """
 
 from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import replace
 from threading import Lock
 from typing import Protocol
 
@@ -117,6 +118,10 @@ class FolderAsker:
         """Ask the folders of each release of the partner that its own listing shows."""
         admitted = self._admitted.get(partner, SpecifierSet())
         listing = self._listing(partner, admitted=admitted, nightly=nightly)
+        if self._fit is not None:
+            # A recorded page holds wheels for other machines too.
+            fitting = tuple(file for file in listing.files if self._fit.admits(file.filename))
+            listing = replace(listing, files=fitting)
         requests = partner_requests(folders, listing, admitted)
         answered = self._ask(route, requests.folders)
         if requests.cut:

@@ -28,6 +28,7 @@ architectures    optional           ``{ cuda, machine, untagged, images | librar
                                     ``cuda`` a release or a list of them; ``machine`` is x86_64 or
                                     aarch64 (Linux) or win_amd64; ``untagged = true`` means the
                                     build without a local label only
+cpu-build        required           x86_64, aarch64 (Linux) or win_amd64
 cxx11-abi        required           ``{ new = true, cuda }``
 jit-floor        optional           ``{ capabilities = ["12.0"], toolkit = "12.9" }``
 bundled-compiler required           ``{ cuda = "12.8", remedy }``

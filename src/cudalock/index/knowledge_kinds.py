@@ -10,7 +10,13 @@ from collections.abc import Callable, Iterator, Mapping
 from cudalock.cuda import CudaVersion, parse_compute_capability, parse_cuda_version
 from cudalock.errors import UsageError
 from cudalock.index.knowledge_entry import Entry
-from cudalock.wheel.build_facts import Architectures, BundledCompiler, CxxAbi, JitFloor
+from cudalock.wheel.build_facts import (
+    Architectures,
+    BundledCompiler,
+    CpuBuild,
+    CxxAbi,
+    JitFloor,
+)
 from cudalock.wheel.device_code import DeviceCode, Image, Library, parse_image
 from cudalock.wheel.knowledge import (
     CudaNumber,
@@ -235,6 +241,20 @@ def _release(entry: Entry, table: Mapping[str, object], key: str) -> CudaVersion
         return CudaVersion(major=1, minor=0)
 
 
+def _cpu_builds(entry: Entry) -> Iterator[CpuBuild]:
+    versions, machine = entry.specifiers(), entry.text("a machine")
+    if machine not in _MACHINES:
+        entry.fault("value", f"expected one of {', '.join(_MACHINES)}, found `{machine}`")
+    for project in entry.projects():
+        yield CpuBuild(
+            project=project,
+            versions=versions,
+            machine=machine,
+            source=entry.source,
+            date=entry.date,
+        )
+
+
 def _cxx_abis(entry: Entry) -> Iterator[CxxAbi]:
     table = entry.table("new", "cuda")
     versions, cuda = entry.specifiers(), _releases(entry, table)
@@ -308,6 +328,7 @@ KINDS: dict[str, tuple[str, Callable[[Entry], Iterator[object]]]] = {
     "label-word": ("marks", _marks),
     "squatted": ("marks", _marks),
     "architectures": ("architectures", _architectures),
+    "cpu-build": ("cpu_builds", _cpu_builds),
     "cxx11-abi": ("cxx_abis", _cxx_abis),
     "jit-floor": ("jit_floors", _jit_floors),
     "bundled-compiler": ("bundled_compilers", _bundled_compilers),

@@ -92,16 +92,21 @@ def partner_requests(
     """Return the requests for each release of the partner that ``listing`` shows for a folder.
 
     A folder of a CUDA release is asked only for the partner's releases that have a wheel of that
-    release: by its label, else by the folder it lies in; one that carries neither counts for all.
-    Newest release first, at most `PARTNERS_LIMIT` of them.
+    release by its label. Where no wheel has a label, the folder it lies in tells, and a wheel that
+    lies in none or in several counts for all. Newest release first, at most `PARTNERS_LIMIT`.
     """
-    shown: dict[Version, set[str | None]] = {}
+    labelled: dict[Version, set[str | None]] = {}
+    plain: dict[Version, set[str | None]] = {}
     for file in listing.files:
         label = label_of(file.wheel.version.local)
-        # A wheel for another vendor, or without CUDA, is no partner of one built for CUDA.
-        if label.vendor in (None, "cuda") or label.vendor == file.folder:
-            built = label.cuda.label if label.cuda is not None else file.folder
-            shown.setdefault(Version(file.wheel.version.public), set()).add(built)
+        release = Version(file.wheel.version.public)
+        if label.cuda is not None:
+            labelled.setdefault(release, set()).add(label.cuda.label)
+        elif label.vendor in (None, "cuda") or label.vendor == file.folder:
+            # A wheel for another vendor, or without CUDA, is no partner of one built for CUDA.
+            plain.setdefault(release, set()).add(file.folder)
+    # Beside labelled builds, a wheel without a label is an old one that every folder repeats.
+    shown = labelled or plain
     early = any(file.nightly for file in listing.files)
     usable = [
         (release, [f for f in folders if {f.folder, None} & shown[release] or f.folder is None])

@@ -91,7 +91,7 @@ def label_requirement(project: str, version: Version, knowledge: Knowledge) -> R
     partner, release = labelled_release(project, version, knowledge)
     if release is None or not label.torch_or_newer or knowledge.pairing(project, version):
         return None
-    oldest = ".".join(map(str, label.torch or ())) + (label.torch_pre or "")
+    oldest = release if label.torch_pre else ".".join(map(str, label.torch or ()))
     return Requirement(f"{partner}>={oldest}")
 
 
@@ -107,7 +107,8 @@ def labelled_release(
     if not partner or project == partner or label.torch is None or len(label.torch) < 2:
         return partner, None
     if label.torch_pre is not None:
-        release = ".".join(str(number) for number in label.torch)
+        # Releases have three numbers, and a label may drop the last: 2.13.dev1 is 2.13.0.dev1.
+        release = ".".join(str(number) for number in (*label.torch, 0)[:3])
         return partner, Version(f"{release}{label.torch_pre}").public
     return partner, f"{label.torch[0]}.{label.torch[1]}"
 

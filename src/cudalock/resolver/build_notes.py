@@ -81,7 +81,7 @@ def _compilers(
             code="compiler-too-old",
             message=f"{name} compiles for {needing[0].sm} only with CUDA {floor.toolkit} or newer, "
             f"and the set's toolkit is {release} ({floor.source}); "
-            f"`--cuda {floor.toolkit}` would allow one that does",
+            f"`--cuda {floor.toolkit}` would allow one that does{_compiled(package, knowledge)}",
         )
     bundled = knowledge.bundled_compiler(package.project, package.version)
     known = None if bundled is None else toolkit_targets(bundled.cuda)
@@ -92,6 +92,13 @@ def _compilers(
                 message=f"{name} compiles with a ptxas of CUDA {bundled.cuda}, which has no "
                 f"{capability.sm}a: {bundled.remedy} ({bundled.source})",
             )
+
+
+def _compiled(package: ResolvedPackage, knowledge: Knowledge) -> str:
+    """Name the parts of a project's family that bring its kernels compiled."""
+    compiled = {each.project for each in knowledge.architectures if not each.code.as_data}
+    names = [each for each in knowledge.siblings(package.project) if each in compiled]
+    return f", and {' and '.join(names)} may bring its kernels compiled" if names else ""
 
 
 def _label(package: ResolvedPackage, knowledge: Knowledge) -> Iterator[SetWarning]:

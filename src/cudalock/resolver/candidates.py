@@ -364,7 +364,7 @@ def rejection_kind(
     vendor = label_of(wheel.version.local).vendor
     if vendor in ("rocm", "xpu", "musa", "vulkan"):
         return vendor
-    if vendor == "cpu" and not target.cpu:
+    if not target.cpu and (vendor == "cpu" or knowledge.cpu_build(file) is not None):
         return "cpu"
     # Last, because it is the one reason that a pin sets aside.
     return "yanked" if file.yanked is not False else None

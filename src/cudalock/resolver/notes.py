@@ -247,7 +247,8 @@ def _built_for_cuda(world: World, package: ResolvedPackage) -> bool:
 def _disagreeing(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
     for package in packages:
         if package.variant.disagreement:
-            seen = tuple(f"{o.text} ({o.source})" for o in package.variant.evidence)
+            told = [o for o in package.variant.evidence if o.major is not None]
+            seen = tuple(f"{o.text} ({o.source})" for o in told)
             yield SetWarning(
                 code="evidence-disagrees",
                 message=f"{package.project} {package.version}: {'; '.join(seen)}",

@@ -10,7 +10,7 @@ from packaging.specifiers import SpecifierSet
 from cudalock.cuda import ComputeCapability, CudaVersion
 from cudalock.wheel.device_code import DeviceCode
 
-__all__ = ["Architectures", "BundledCompiler", "CxxAbi", "JitFloor"]
+__all__ = ["Architectures", "BundledCompiler", "CpuBuild", "CxxAbi", "JitFloor"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -27,6 +27,20 @@ class Architectures:
     cuda: frozenset[CudaVersion] = frozenset()
     machine: str | None = None
     untagged: bool = False
+    source: str
+    date: str = ""
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class CpuBuild:
+    """The build without a label of releases ``versions`` on the default index has no CUDA.
+
+    ``machine`` is that of Linux, or ``win_amd64``.
+    """
+
+    project: str
+    versions: SpecifierSet
+    machine: str
     source: str
     date: str = ""
 

@@ -19,6 +19,7 @@ knows no project's name; it knows these kinds:
 ``cuda-project``     a project that is built for CUDA though nothing in its name or label says so
 ``architectures``    the device code that builds of a project hold
 ``label-word``       the project whose release local labels name (``torch2.9``, ``pt28``)
+``cpu-build``        the build on the default index that has no CUDA though its name does not say so
 ``cxx11-abi``        which C++ ABI of libstdc++ builds of a project have
 ``jit-floor``        the oldest toolkit with which a project compiles for some GPUs
 ``bundled-compiler`` the CUDA release of the compiler that a project carries
@@ -33,8 +34,15 @@ from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
 from cudalock.cuda import CudaVersion
-from cudalock.wheel.build_facts import Architectures, BundledCompiler, CxxAbi, JitFloor
+from cudalock.wheel.build_facts import (
+    Architectures,
+    BundledCompiler,
+    CpuBuild,
+    CxxAbi,
+    JitFloor,
+)
 from cudalock.wheel.device_code import DeviceCode
+from cudalock.wheel.listing import DEFAULT_INDEX, ListedFile
 
 __all__ = [
     "CudaNumber",
@@ -206,6 +214,7 @@ class Knowledge:
     marks: tuple[ProjectMark, ...] = ()
     architectures: tuple[Architectures, ...] = ()
     cxx_abis: tuple[CxxAbi, ...] = ()
+    cpu_builds: tuple[CpuBuild, ...] = ()
     jit_floors: tuple[JitFloor, ...] = ()
     bundled_compilers: tuple[BundledCompiler, ...] = ()
 
@@ -334,6 +343,25 @@ class Knowledge:
                 and entry.versions.contains(public, prereleases=True)
             ):
                 return entry.code
+        return None
+
+    def cpu_build(self, file: ListedFile) -> CpuBuild | None:
+        """Return the entry that says a file of the default index has no CUDA in spite of its name."""
+        wheel = file.wheel
+        if file.index != DEFAULT_INDEX or wheel.version.local is not None:
+            return None
+        for entry in self.cpu_builds:
+            if (
+                entry.project == wheel.project
+                # Wheels with a plain `linux` tag are of no public default index.
+                and any(
+                    tag.platform == entry.machine
+                    or (tag.platform.startswith("many") and tag.platform.endswith(entry.machine))
+                    for tag in wheel.tags
+                )
+                and entry.versions.contains(wheel.version, prereleases=True)
+            ):
+                return entry
         return None
 
     def cxx_abi(self, project: str, version: Version, cuda: CudaVersion | None) -> CxxAbi | None:
