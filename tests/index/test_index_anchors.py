@@ -1,9 +1,12 @@
-import contextlib
-import time
+from pathlib import Path
 
 import pytest
 
+from counting_patterns import CountingPattern, Steps
+from cudalock.index import anchors
 from cudalock.index.anchors import CutPageError, HtmlPage, read_anchors
+
+PAGES = Path(__file__).parent.parent / "pages"
 
 # Each repeated until it fills a page; the first two take the standard library's parser 45 s on 100 KB, the
 # last but one takes lexbor 27 s and 9 GB.
@@ -34,21 +37,49 @@ HOSTILE = [
 ]
 
 
-def seconds(text: str) -> float:
-    best = float("inf")
-    for _ in range(3):
-        start = time.perf_counter()
-        with contextlib.suppress(CutPageError):
-            read_anchors(text)
-        best = min(best, time.perf_counter() - start)
-    return best
+@pytest.fixture
+def steps(monkeypatch: pytest.MonkeyPatch) -> Steps:
+    """Let the reader's own patterns count the characters they look at."""
+    counted = Steps()
+    for name in ("_TOKEN", "_ATTRIBUTE", "_COMMENT_END"):
+        monkeypatch.setattr(anchors, name, CountingPattern(getattr(anchors, name), counted))
+    raw = {name: CountingPattern(p, counted) for name, p in anchors._RAW_TEXT.items()}
+    monkeypatch.setattr(anchors, "_RAW_TEXT", raw)
+    return counted
+
+
+def outcome(text: str) -> HtmlPage | str:
+    try:
+        return read_anchors(text)
+    except CutPageError as error:
+        return error.what
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
-def test_time_grows_with_the_length_of_a_hostile_page_and_no_faster(piece: str) -> None:
-    short, long = (piece * (length // len(piece)) for length in (50_000, 400_000))
-    # Eight times the length: a quadratic reader would take 64 times as long.
-    assert seconds(long) < 24 * max(seconds(short), 0.002)
+def test_steps_grow_with_the_length_of_a_hostile_page_and_no_faster(
+    piece: str, steps: Steps
+) -> None:
+    counts = []
+    for length in (400, 3200):
+        steps.count = 0
+        outcome(piece * (length // len(piece)))
+        counts.append(steps.count)
+    # Eight times the length: a quadratic reader would take 64 times as many.
+    assert counts[1] <= 9 * counts[0] + 100
+    assert counts[1] < 200 * 3200
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        *(piece * 5 for piece in HOSTILE),
+        *(path.read_text(encoding="utf-8") for path in sorted(PAGES.glob("*.html"))),
+    ],
+)
+def test_counting_changes_nothing_that_is_read(text: str, request: pytest.FixtureRequest) -> None:
+    plain = outcome(text)
+    request.getfixturevalue("steps")
+    assert outcome(text) == plain
 
 
 def test_formatting_that_every_paragraph_opens_again_costs_nothing() -> None:

@@ -13,7 +13,7 @@ from cudalock.resolver.resolution import Resolution, ResolvedPackage
 __all__ = ["report_conflict", "report_near_names", "report_resolution"]
 
 _QUIET_CODES = frozenset({"assumed-metadata"})
-_NOTES = frozenset({"held-back", "index", "unpublished", "major-only", "cuda-any"})
+_NOTES = frozenset({"held-back", "index", "unpublished", "major-only", "cuda-any", "two-builds"})
 
 
 def report_resolution(

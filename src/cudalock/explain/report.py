@@ -69,6 +69,9 @@ def format_fact(described: ConflictFact) -> str:
 
 
 def _rejected(described: ConflictFact) -> str:
+    if described.fact.object == "quarantined":
+        # No wheel was seen: the index offers none.
+        return f"{described.fact.subject} is {described.fact.detail}"
     count = described.wheels
     noun = "wheel" if count == 1 else "wheels"
     verb = "is" if count == 1 else "are"

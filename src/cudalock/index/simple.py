@@ -39,6 +39,7 @@ _ARCHIVE = re.compile(
 )
 _SCHEME = re.compile(r"[A-Za-z][A-Za-z0-9+.-]*:")
 _REFERENCE = re.compile(r"[!-\[\]-~]+\Z")
+_FOLDER = re.compile(r"(?:\./)?(?!\.\.?/)[^/?#:\\]+/(?:index\.html)?\Z")
 _EMPTY_PAGE = re.compile(r"\A(?:links for\b|simple (?:index|package)\b)", re.IGNORECASE)
 
 
@@ -160,6 +161,9 @@ class _Reader:
                 named = _file_name(href.partition("#")[0].partition("?")[0])
                 names_a_file = names_a_file or _ARCHIVE.search(named) is not None
                 self._reject(named or href, shown.strip() or href, error)
+        if not names_a_file and any(_is_folder(a.attributes.get("href")) for a in page.anchors):
+            # A project without files has an empty page; this one is of no project.
+            raise self.not_a_page("a list of folders")
         if not names_a_file and not _declares_itself(page):
             raise self.not_a_page(
                 f"HTML of {len(body)} bytes with {len(page.anchors)} links, none of which names a file"
@@ -351,6 +355,10 @@ def _file_name(address: str) -> str:
         return last
     # A local version's plus sign is nearly always the only character that was encoded.
     return plain if "%" not in (plain := last.replace("%2B", "+")) else unquote(last)
+
+
+def _is_folder(href: str | None) -> bool:
+    return href is not None and _FOLDER.match(href.strip()) is not None
 
 
 def _declares_itself(page: HtmlPage) -> bool:
