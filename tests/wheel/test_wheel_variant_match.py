@@ -213,6 +213,18 @@ def test_more_features_come_before_fewer_and_then_labels_decide() -> None:
     assert order == ["c", "a", "b", "null"]
 
 
+def test_of_several_gpus_the_one_that_is_served_worst_decides() -> None:
+    bound = ["13.0"]
+    variants = {
+        "a": {"nvidia": {"cuda_version_lower_bound": bound, "sm_arch": ["120_real", "90_virtual"]}},
+        "b": {"nvidia": {"cuda_version_lower_bound": bound, "sm_arch": ["100_real", "120_real"]}},
+    }
+    found = metadata(variants)
+    # The first serves 10.0 by PTX alone.
+    box = machine("13.1", "10.0", "12.0")
+    assert sorted(variants, key=lambda label: variant_order(label, found, box)) == ["b", "a"]
+
+
 _VALUES = st.lists(
     st.from_regex(r"[0-9]{1,3}[af]?_(real|virtual)|1[1-4](\.[0-9])?|[a-z]", fullmatch=True),
     min_size=1,
