@@ -4,20 +4,22 @@ Top-level keys: ``about`` (one sentence), ``source`` (the public thread it is ta
 there is one), ``requirements``, ``constraints``, ``overrides``, ``prereleases``, ``wheels``,
 ``incomplete`` (projects whose page was not seen whole), ``knowledge`` (the text of a knowledge
 file), ``shipped`` (names of our own knowledge files that count too), ``as-of``, ``nightly-days`` (by
-index), ``target``, ``expect``.
+index), ``variants = true`` (wheel variants are candidates), ``variants-json`` (their metadata by
+"project version"), ``target``, ``expect``.
 
 A wheel is a table: ``file`` (its name), ``index``, ``folder``, ``url``, ``requires``, ``extras``,
 ``python`` (Requires-Python), ``nightly``, ``yanked``, ``uploaded`` (its upload time), ``sha256`` (what its index claims: two hexadecimal
 digits stand for a hash), ``elsewhere = true`` (another index lists it and it was seen in passing), ``metadata = false`` (none can be had) or
 ``metadata = "broken"`` (what there is cannot be read). ``expect`` holds ``pins`` (the whole set),
 ``refused`` (every fact of the conflict: kind, subject, words of its detail) or ``stopped``
-(words of the message; a fact may have words of its ``note`` and of a place it was ``seen``). Beside ``pins``: ``warns`` (each text is part of one warning of the set) or
+(words of the message; a fact may have words of its ``note`` and of a place it was ``seen``). Beside ``pins``:
+``labels`` (the variant label of each project that has one, "" for an ordinary wheel), ``warns`` (each text is part of one warning of the set) or
 ``silent = true`` (nothing is said of the set).
 """
 
 import tomllib
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -46,6 +48,7 @@ from cudalock.wheel import (
     parse_wheel_file,
 )
 from cudalock.wheel.published import parse_as_of
+from cudalock.wheel.variants import read_variants_table
 
 __all__ = ["ExpectedFact", "Scenario", "read_scenario", "scenario_paths"]
 
@@ -54,6 +57,7 @@ _SHIPPED = _HERE.parent / "indices" / "knowledge"
 _KEYS = {
     *("about", "source", "requirements", "constraints", "overrides", "prereleases", "wheels"),
     *("incomplete", "knowledge", "shipped", "target", "expect", "as-of", "nightly-days"),
+    *("variants", "variants-json"),
 }
 _WHEEL_KEYS = {
     *("file", "index", "folder", "url", "requires", "extras", "python", "nightly", "yanked"),
@@ -101,8 +105,13 @@ class Scenario:
     def world(self) -> World:
         """Make the world."""
         table = self.table
+        documents = table.get("variants-json", {})
         wheels = table.get("wheels", [])
-        files = [_listed(wheel) for wheel in wheels if not wheel.get("elsewhere", False)]
+        files = [
+            _with_variants(_listed(wheel), documents)
+            for wheel in wheels
+            if not wheel.get("elsewhere", False)
+        ]
         passed = [_listed(wheel) for wheel in wheels if wheel.get("elsewhere", False)]
         listings = [_incomplete(project, files) for project in table.get("incomplete", [])]
         listings += [
@@ -116,6 +125,7 @@ class Scenario:
                 overrides=_requested(table.get("overrides", []), "overrides.txt"),
                 prereleases=frozenset(table.get("prereleases", [])),
                 as_of=parse_as_of(table["as-of"], where=self.name) if "as-of" in table else None,
+                variants=table.get("variants", False),
             ),
             target=_target(table["target"]),
             source=_Source(files, listings, broken),
@@ -128,6 +138,12 @@ class Scenario:
         """The whole set that must come out, if one must."""
         pins: dict[str, str] | None = self.table["expect"].get("pins")
         return pins
+
+    @property
+    def labels(self) -> dict[str, str]:
+        """The variant label of each project named, "" for an ordinary wheel."""
+        labels: dict[str, str] = self.table["expect"].get("labels", {})
+        return labels
 
     @property
     def warns(self) -> list[str]:
@@ -163,7 +179,7 @@ def read_scenario(path: Path) -> Scenario:
     unknown = set(table) - _KEYS | set(table["target"]) - _TARGET_KEYS
     for wheel in table["wheels"]:
         unknown |= set(wheel) - _WHEEL_KEYS
-    outcomes = set(table["expect"]) - {"warns", "silent"}
+    outcomes = set(table["expect"]) - {"warns", "silent", "labels"}
     beside = set(table["expect"]) - outcomes
     if unknown or len(outcomes) != 1 or (beside and "pins" not in outcomes):
         raise ValueError(f"{path.name}: unknown keys {sorted(unknown)}, or not one expectation")
@@ -219,6 +235,15 @@ def _listed(table: Mapping[str, Any]) -> ListedFile:
         upload_time=table.get("uploaded"),
         metadata=metadata,
     )
+
+
+def _with_variants(file: ListedFile, documents: Mapping[str, Any]) -> ListedFile:
+    version = file.wheel.version
+    document = documents.get(f"{file.wheel.project} {version}")
+    if document is None:
+        return file
+    where = f"{file.wheel.project}-{version}-variants.json"
+    return replace(file, variants=read_variants_table(document, where=where))
 
 
 def _incomplete(project: str, files: Sequence[ListedFile]) -> ProjectListing:

@@ -34,14 +34,16 @@ def resolve(
     overrides: Iterable[str | Requirement] = (),
     prereleases: Iterable[str] = (),
     as_of: str | None = None,
+    variants: bool = False,
     executor: Executor | None = None,
 ) -> Resolution:
     """Return a set of wheels that runs on ``target``.
 
     Give ``indices`` to ask real indices, or ``source`` (with ``knowledge``) to embed the resolver
-    with a source of your own. Raises `NoSolutionError` with the proof, or another `CudalockError`
-    when that could not be told. ``as_of`` (`2026-02-20`, or an RFC 3339 time) leaves out what was
-    published later. Prints nothing and reads no environment.
+    with a source of your own. ``as_of`` (`2026-02-20`, or an RFC 3339 time) leaves out what was
+    published later; ``variants`` makes wheel variants candidates. Raises `NoSolutionError` with the
+    proof, or another `CudalockError` when that could not be told. Prints nothing and reads no
+    environment.
     """
     request = Request(
         requirements=_requested(requirements),
@@ -49,6 +51,7 @@ def resolve(
         overrides=_requested(overrides),
         prereleases=frozenset(prereleases),
         as_of=None if as_of is None else parse_as_of(as_of, where="as_of"),
+        variants=variants,
     )
     if source is not None:
         return resolve_world(

@@ -8,13 +8,13 @@ import re
 import subprocess
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
 
 from builders import make_wheel
-from cudalock.lock import Lock, LockedPackage, LockedWheel, write_lock
+from cudalock.lock import Lock, LockedPackage, LockedWheel, TomlValue, write_lock
 
 UV = Path(sys.executable).with_name("uv")
 
@@ -37,6 +37,16 @@ def index(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Path, str]
         thread.join()
 
 
+VARIANTS: Mapping[str, TomlValue] = {
+    "$schema": "https://variants-schema.wheelnext.dev/peps/825/v0.1.1.json",
+    "default-priorities": {"namespace": ["nvidia"]},
+    "variants": {
+        "cu130_sm120": {"nvidia": {"cuda_version_lower_bound": ["13.0"], "sm_arch": ["120_real"]}},
+        "null": {},
+    },
+}
+
+
 def entry(
     index: tuple[Path, str],
     name: str,
@@ -45,9 +55,13 @@ def entry(
     marker: str | None = None,
     requires: tuple[str, ...] = (),
     dependencies: tuple[tuple[str, str | None], ...] = (),
+    label: str = "",
+    variants: Mapping[str, TomlValue] | None = None,
 ) -> LockedPackage:
     folder, address = index
     wheel = make_wheel(folder, name, version, requires=requires, requires_python=">=3.9")
+    if label:
+        wheel = wheel.rename(folder / f"{wheel.stem}-{label}.whl")
     return LockedPackage(
         name=name,
         version=version,
@@ -63,6 +77,7 @@ def entry(
                 hashes={"sha256": hashlib.sha256(wheel.read_bytes()).hexdigest()},
             ),
         ),
+        variants_json=variants,
         tool={wheel.name: {"hash": "computed", "runtime": 13}},
     )
 
@@ -146,6 +161,38 @@ def test_the_lock_installs(lock: Lock, tmp_path: Path, installer: str, extra: st
     assert result.returncode == 0, result.stdout + result.stderr
     left = "1.0+cu128" if extra else "1.0+cu130"
     assert installed(target) == {"left": left, "right": "2.4+cu130"}
+
+
+@pytest.mark.parametrize("installer", ["pip", "uv", "uv-sync"])
+def test_metadata_of_variants_beside_an_ordinary_wheel_is_ignored(
+    index: tuple[Path, str], tmp_path: Path, installer: str
+) -> None:
+    lock_file, target = tmp_path / "pylock.toml", tmp_path / "site"
+    write_lock(lock_file, Lock(packages=(entry(index, "top", "3.0", variants=VARIANTS),)))
+    assert "[packages.variants-json]" in lock_file.read_text()
+    result = install(installers(lock_file, target)[installer], tmp_path)
+    assert result.returncode == 0, result.stdout + result.stderr
+    assert installed(target) == {"top": "3.0"}
+
+
+@pytest.mark.parametrize(
+    ("installer", "words"),
+    [
+        ("pip", "Invalid wheel filename"),
+        ("uv", "doesn't have a source distribution or wheel"),
+        ("uv-sync", "doesn't have a source distribution or wheel"),
+    ],
+)
+def test_a_variant_in_a_lock_is_refused_by_installers_that_do_not_know_variants(
+    index: tuple[Path, str], tmp_path: Path, installer: str, words: str
+) -> None:
+    # When this fails, an installer has learnt them, and `--variants` may say so.
+    lock_file, target = tmp_path / "pylock.toml", tmp_path / "site"
+    variant = entry(index, "bottom", "3.0", label="cu130_sm120", variants=VARIANTS)
+    write_lock(lock_file, Lock(packages=(variant,)))
+    result = install(installers(lock_file, target)[installer], tmp_path)
+    assert result.returncode != 0
+    assert words in result.stdout + result.stderr
 
 
 @pytest.mark.parametrize("installer", ["pip", "uv", "uv-sync"])

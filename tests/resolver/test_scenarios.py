@@ -29,6 +29,8 @@ def test_a_scenario_comes_out_as_written(scenario: Scenario) -> None:
         assert isinstance(outcome, Solution), _told(outcome)
         chosen = {p: str(candidate.version) for p, candidate in outcome.candidates.items()}
         assert chosen == scenario.pins
+        labels = {p: c.file.wheel.variant_label or "" for p, c in outcome.candidates.items()}
+        assert {p: labels[p] for p in scenario.labels} == scenario.labels
         said = [warning.message for warning in describe(world, outcome).warnings]
         for words in scenario.warns:
             assert any(words in message for message in said), f"{words!r} is not in {said}"

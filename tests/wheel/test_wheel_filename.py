@@ -8,6 +8,7 @@ from packaging.version import Version
 
 from cudalock.errors import WheelError
 from cudalock.wheel import parse_wheel_file
+from cudalock.wheel.filename import split_variant_label
 
 
 def test_a_name_is_read_into_its_parts() -> None:
@@ -30,6 +31,36 @@ def test_a_pure_wheel_is_for_any_platform() -> None:
     assert not parse_wheel_file("mixed-1-py3-none-any.win_amd64.whl").any_platform
 
 
+@pytest.mark.parametrize(
+    ("name", "build", "label"),
+    [
+        ("torch-2.9.1-cp312-cp312-manylinux_2_28_x86_64-cu130_sm120.whl", (), "cu130_sm120"),
+        ("torch-2.9.1-2abc-cp312-cp312-manylinux_2_28_x86_64-null.whl", (2, "abc"), "null"),
+        ("torch-2.9.1-2-cp312-cp312-manylinux_2_28_x86_64.whl", (2, ""), None),
+        ("torch-2.9.1-cp312-cp312-manylinux_2_28_x86_64-12.8.whl", (), "12.8"),
+    ],
+)
+def test_a_variant_label_follows_the_platform(
+    name: str, build: tuple[int, str] | tuple[()], label: str | None
+) -> None:
+    wheel = parse_wheel_file(name)
+    assert (wheel.build, wheel.variant_label) == (build, label)
+    assert wheel.tags == {Tag("cp312", "cp312", "manylinux_2_28_x86_64")}
+    assert split_variant_label(name)[1] == label
+
+
+_LABELS = st.from_regex(r"[0-9a-z_.]{1,12}\Z", fullmatch=True)
+
+
+@given(st.none() | st.integers(0, 99), st.none() | _LABELS)
+def test_a_build_tag_and_a_label_are_told_apart(build: int | None, label: str | None) -> None:
+    parts = ["torch", "2.9.1", *([] if build is None else [str(build)])]
+    parts += ["cp312", "cp312", "linux_x86_64", *([] if label is None else [label])]
+    wheel = parse_wheel_file(f"{'-'.join(parts)}.whl")
+    assert wheel.build == (() if build is None else (build, ""))
+    assert wheel.variant_label == label
+
+
 def test_old_names_escape_their_hyphens() -> None:
     wheel = parse_wheel_file("Flash_Attn-2.8.3_post1-py3-none-any.whl")
     assert (wheel.project, wheel.version) == ("flash-attn", Version("2.8.3.post1"))
@@ -43,7 +74,12 @@ def test_old_names_escape_their_hyphens() -> None:
         "torch-2.9.1.tar.gz",
         "torch-2.9.1-cp312-cp312.whl",
         "torch-2.9.1-1-2-cp312-cp312-any.whl",
-        "torch-2.9.1-x1-cp312-cp312-any.whl",
+        "torch-2.9.1-1-2-cp312-cp312-any-a-b.whl",
+        "torch-2.9.1-x1-cp312-cp312-any-cu130.whl",
+        "torch-2.9.1-cp312-cp312-any-CU130.whl",
+        "torch-2.9.1-cp312-cp312-any-.whl",
+        "torch-2.9.1-cp312-cp312-any-cu130+x.whl",
+        "torch-2.9.1-1-3cp-cp312-any-cu130.whl",
         "torch-two-cp312-cp312-any.whl",
         "-2.9.1-cp312-cp312-any.whl",
         "torch-2.9.1-cp312-cp312-.whl",

@@ -29,6 +29,11 @@ _PARTS = st.lists(
         ("torch-2.9.1-cp311-cp311-manylinux_2_28_x86_64.whl", False),
         ("torch-2.9.1-cp312-cp312-win_amd64.whl", False),
         ("torch-2.9.1-cp312-cp312t-manylinux_2_28_x86_64.whl", False),
+        ("torch-2.9.1-cp312-cp312-manylinux_2_28_x86_64-cu130_sm120.whl", True),
+        ("torch-2.9.1-1-cp312-cp312-manylinux_2_28_x86_64-null.whl", True),
+        ("torch-2.9.1-1-cp312-cp312-manylinux_2_28_x86_64.whl", True),
+        ("torch-2.9.1-cp312-cp312-win_amd64-cu130_sm120.whl", False),
+        ("torch-2.9.1-1-cp312-cp312-win_amd64-null.whl", False),
         ("no-wheel.tar.gz", True),
         ("short.whl", True),
     ],
@@ -44,10 +49,16 @@ def test_filters_of_the_same_tags_are_equal() -> None:
     assert TagFilter(_ACCEPTED) != _ACCEPTED
 
 
-@given(_PARTS, _PARTS, st.sampled_from(["any", "manylinux_2_28_x86_64", "win_amd64"]))
+@given(
+    _PARTS,
+    _PARTS,
+    st.sampled_from(["any", "manylinux_2_28_x86_64", "win_amd64"]),
+    st.sampled_from(["", "-1"]),
+    st.sampled_from(["", "-null", "-cu130", "-any"]),
+)
 def test_a_wheel_that_fits_is_never_turned_away(
-    interpreters: list[str], abis: list[str], platform: str
+    interpreters: list[str], abis: list[str], platform: str, build: str, label: str
 ) -> None:
-    name = f"x-1-{'.'.join(interpreters)}-{'.'.join(abis)}-{platform}.whl"
+    name = f"x-1{build}-{'.'.join(interpreters)}-{'.'.join(abis)}-{platform}{label}.whl"
     fits = not parse_wheel_file(name).tags.isdisjoint(_ACCEPTED)
     assert TagFilter(_ACCEPTED).admits(name) >= fits

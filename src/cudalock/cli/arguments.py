@@ -73,6 +73,11 @@ def _add_resolve(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "upload time, else by the day in a nightly's version",
     )
     policy.add_argument(
+        "--variants",
+        action="store_true",
+        help="consider wheel variants (PEP 825), which pip and uv do not install from a lock yet",
+    )
+    policy.add_argument(
         "--hash-missing",
         choices=("download", "error"),
         default="error",

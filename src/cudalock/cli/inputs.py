@@ -102,6 +102,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         overrides=_requested(overrides),
         prereleases=_prereleases(args, project),
         as_of=_as_of(args, environ, project),
+        variants=args.variants or (project is not None and project.variants),
     )
     return Inputs(
         request=request,

@@ -162,6 +162,7 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
         for flag, given in (
             ("--only-default-index", args.only_default_index),
             ("--recorded", args.recorded),
+            ("--variants", remedy.variants),
             ("--hash-missing download", bool(remedy.hashes) or args.hash_missing == "download"),
         )
         if given

@@ -33,8 +33,8 @@ class Remedy:
     """A change that solves: ``changes`` in words, and the problem it makes.
 
     ``requirements`` are the changed requirements in the order they were given; ``target`` the
-    target they were solved for, ``prereleases`` the projects whose pre-releases were let in for it.
-    ``note`` says what should be known of the change. ``hashes`` are
+    target they were solved for, ``prereleases`` the projects whose pre-releases were let in for it,
+    ``variants`` whether wheel variants counted. ``note`` says what should be known of the change. ``hashes`` are
     the files whose hash the index leaves open: a lock of the set needs them downloaded.
     """
 
@@ -44,6 +44,7 @@ class Remedy:
     note: str = ""
     hashes: tuple[str, ...] = ()
     prereleases: tuple[str, ...] = ()
+    variants: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -85,6 +86,7 @@ def find_remedies(
         *_relaxed(request, target, positions),
         *_opened(request, target, conflict, knowledge),
         *_renamed(request, target, positions, knowledge),
+        *_with_variants(request, target, conflict),
         *_retargeted(request, target, conflict),
     ]
     found = [r for attempt in attempts[:_TRY_LIMIT] if (r := _tried(attempt, solve)) is not None]
@@ -120,6 +122,7 @@ def _tried(attempt: _Attempt, solve: TrySolve) -> Remedy | None:
             if len(package.file.sha256) != 1
         ),
         prereleases=attempt.opened,
+        variants=attempt.request.variants,
     )
 
 
@@ -214,6 +217,18 @@ def _renamed(
             yield _Attempt(
                 request=_changed(request, both), target=target, moved=(other, position), note=note
             )
+
+
+def _with_variants(request: Request, target: Target, conflict: Conflict) -> Iterator[_Attempt]:
+    """Consider wheel variants, where they were left out and it mattered."""
+    if request.variants or not any(fact.fact.object == "variant" for fact in conflict.facts):
+        return
+    yield _Attempt(
+        request=replace(request, variants=True),
+        target=target,
+        changes=("--variants",),
+        note="its lock needs an installer that knows wheel variants",
+    )
 
 
 def _retargeted(request: Request, target: Target, conflict: Conflict) -> Iterator[_Attempt]:

@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 from cudalock.wheel.filename import WheelFile
 from cudalock.wheel.listing import HashAside, ListedFile
 from cudalock.wheel.tag_filter import TagFilter
+from cudalock.wheel.variants import VariantsLink
 
 __all__ = ["METADATA_HASH", "Entry", "PageContext", "one_sidecar"]
 
@@ -52,7 +53,7 @@ class Entry:
         if sidecar is not None:
             self.sidecars[sidecar] = None
 
-    def listed(self, context: PageContext) -> ListedFile:
+    def listed(self, context: PageContext, variants: VariantsLink | None = None) -> ListedFile:
         """Return the file. No wheel has the hash of a member of its own: such a claim is no claim."""
         return ListedFile(
             wheel=self.wheel,
@@ -68,6 +69,7 @@ class Entry:
             core_metadata=one_sidecar(self.sidecars),
             upload_time=self.upload_time,
             nightly=context.nightly,
+            variants_link=variants,
         )
 
 

@@ -18,11 +18,13 @@ from cudalock.index.find_links import (
 )
 from cudalock.index.hash_memory import HashMemory
 from cudalock.index.routes import DEFAULT_INDEX
+from cudalock.index.variants_fetch import VariantsReader
 from cudalock.memo import Memo
 from cudalock.wheel.file_hash import HashedBytes
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.variants import VariantsMetadata, VariantsUnread
 
 __all__ = ["FileReader"]
 
@@ -40,6 +42,7 @@ class FileReader:
         self._hashes: Memo[str, HashedBytes] = Memo()
         self._recalled: Memo[str, HashedBytes | None] = Memo()
         self._memory = HashMemory(client)
+        self._variants = VariantsReader(client)
 
     def metadata(self, file: ListedFile) -> CoreMetadata:
         """Return what a wheel declares.
@@ -48,6 +51,15 @@ class FileReader:
         assumed, only where it cannot be had. Raises `IndexAccessError` and `WheelError`.
         """
         return self._metadata.get(file.url, lambda: self._read_metadata(file))
+
+    def variants(self, file: ListedFile) -> VariantsMetadata | VariantsUnread:
+        """Return what the variant labels of a file's version stand for; see `VariantsReader`."""
+        try:
+            return self._variants.read(file)
+        except IndexAccessError as error:
+            if file.index not in (DEFAULT_INDEX, DIRECT_INDEX, FIND_LINKS_INDEX):
+                error.flag = f"--exclude-index {file.index}"
+            raise
 
     def compute_hash(
         self, file: ListedFile, progress: Callable[[int, int | None], None] | None = None

@@ -8,12 +8,15 @@ this disk are read for METADATA and hashes without a network.
 import hashlib
 import os
 import re
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
 from cudalock.errors import IndexAccessError, UsageError, WheelError
 from cudalock.index.address import shown_url
+from cudalock.index.claims import RejectedError
+from cudalock.index.variants_links import VARIANTS_SUFFIX, VariantsLinks
 from cudalock.index.zip_tail import read_metadata_member
 from cudalock.wheel.file_hash import HashedBytes
 from cudalock.wheel.filename import parse_wheel_file
@@ -94,7 +97,7 @@ def read_wheel_directory(path: Path) -> WheelDirectory:
                         where=str(path),
                         flag="--find-links",
                     )
-                if entry.name.endswith(".whl") and entry.is_file():
+                if entry.name.endswith((".whl", VARIANTS_SUFFIX)) and entry.is_file():
                     names.append((entry.name, entry.stat().st_size))
     except OSError as error:
         raise IndexAccessError(
@@ -104,7 +107,15 @@ def read_wheel_directory(path: Path) -> WheelDirectory:
         ) from error
     files: dict[str, list[ListedFile]] = {}
     rejections: dict[str, list[FileRejection]] = {}
+    variants = VariantsLinks()
+    for name, _ in names:
+        if name.endswith(VARIANTS_SUFFIX):
+            with suppress(RejectedError):
+                # A JSON file of another kind may well lie beside wheels.
+                variants.note(name, (path.resolve() / name).as_uri(), {}, None)
     for name, size in sorted(names):
+        if name.endswith(VARIANTS_SUFFIX):
+            continue
         try:
             wheel = parse_wheel_file(name)
         except WheelError as error:
@@ -125,6 +136,7 @@ def read_wheel_directory(path: Path) -> WheelDirectory:
                 index=FIND_LINKS_INDEX,
                 index_url=url,
                 size=size,
+                variants_link=variants.of(wheel),
             )
         )
     return WheelDirectory(

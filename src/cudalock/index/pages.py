@@ -5,12 +5,13 @@ HTTP is left to `client.py`. Here the two kinds of answers become one, `PageAnsw
 cannot be read becomes an error that names the flag which leaves it out.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
+from functools import partial
 from pathlib import Path
 from threading import Lock
-from typing import Literal
+from typing import Literal, TypeVar
 
 from cudalock.errors import IndexAccessError
 from cudalock.index.address import shown_url
@@ -31,6 +32,7 @@ from cudalock.wheel.tag_filter import TagFilter
 __all__ = ["PageAnswer", "PageReader"]
 
 _THREADS = 16
+_Answer = TypeVar("_Answer")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,10 +84,14 @@ class PageReader:
         """
         if recording is not None:
             return [self._recorded_page(route, folder, recording) for folder in folders]
-        if len(folders) < 2:
-            return [self._live_page(route, folder, fit) for folder in folders]
+        return self.together([partial(self._live_page, route, folder, fit) for folder in folders])
+
+    def together(self, questions: Sequence[Callable[[], _Answer]]) -> list[_Answer]:
+        """Ask questions that wait for the network only, at the same time; answers keep the order."""
+        if len(questions) < 2:
+            return [question() for question in questions]
         pool = self._executor()
-        waiting = [pool.submit(self._live_page, route, folder, fit) for folder in folders]
+        waiting = [pool.submit(question) for question in questions]
         return [future.result() for future in waiting]
 
     def find_links(self, where: str | Path, project: str) -> PageAnswer | None:

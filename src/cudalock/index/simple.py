@@ -21,6 +21,7 @@ from cudalock.index.claims import SHA256, RejectedError, check_hex, html_claim, 
 from cudalock.index.entries import Entry, PageContext
 from cudalock.index.failures import NotAPageError
 from cudalock.index.json_page import JsonFile, read_json_page
+from cudalock.index.variants_links import VARIANTS_SUFFIX, VariantsLinks
 from cudalock.wheel.filename import WheelFile, parse_wheel_file
 from cudalock.wheel.listing import FileRejection, ListedFile
 from cudalock.wheel.names import format_quoted, parse_project_name
@@ -86,7 +87,10 @@ def parse_page(
     else:
         reader.read_html(body)
     return ProjectPage(
-        files=tuple(entry.listed(context) for entry in reader.entries.values()),
+        files=tuple(
+            entry.listed(context, reader.variants.of(entry.wheel))
+            for entry in reader.entries.values()
+        ),
         rejections=tuple(reader.rejections),
         unfit=tuple(reader.unfit),
         status=reader.status,
@@ -110,6 +114,7 @@ class _Reader:
     entries: dict[str, Entry] = field(default_factory=dict)
     rejections: list[FileRejection] = field(default_factory=list)
     unfit: list[str] = field(default_factory=list)
+    variants: VariantsLinks = field(default_factory=VariantsLinks)
     status: str | None = None
     _base: str = ""
     _folders: dict[str, str] = field(default_factory=dict)
@@ -181,10 +186,13 @@ class _Reader:
             )
         if self._turns_away(filename):
             return True
+        hashes = dict(part.partition("=")[::2] for part in fragment.split("&") if "=" in part)
+        if filename.endswith(VARIANTS_SUFFIX):
+            self.variants.note(filename, url, hashes, self.project)
+            return True
         wheel = self._parse_name(filename)
         # PEP 714: "if both are present, use data-core-metadata".
         claim = attributes.get("data-core-metadata", attributes.get("data-dist-info-metadata"))
-        hashes = dict(part.partition("=")[::2] for part in fragment.split("&") if "=" in part)
         entry = self._entry(wheel, url, hashes, None if claim is None else html_claim(claim))
         entry.requires_python = entry.requires_python or attributes.get("data-requires-python")
         if (reason := attributes.get("data-yanked")) is not None:
@@ -253,6 +261,10 @@ class _Reader:
                 self._reject(file.filename, file.filename, error)
 
     def _read_json_file(self, file: JsonFile) -> None:
+        if file.filename.endswith(VARIANTS_SUFFIX):
+            url = self._resolve(file.url.partition("#")[0])
+            self.variants.note(file.filename, url, file.hashes, self.project)
+            return
         wheel = self._parse_name(file.filename)
         address = file.url.partition("#")[0]
         url = self._resolve(address)

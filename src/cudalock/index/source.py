@@ -11,6 +11,7 @@ The resolver declares the protocol this fits; neither room imports the other. HT
 
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import replace
+from functools import partial
 from threading import Lock
 from types import TracebackType
 from typing import Self
@@ -44,6 +45,7 @@ from cudalock.wheel.listing import ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
 from cudalock.wheel.published import AsOf
 from cudalock.wheel.tag_filter import TagFilter
+from cudalock.wheel.variants import VariantsMetadata, VariantsUnread
 
 __all__ = ["IndexSource"]
 
@@ -258,6 +260,13 @@ class IndexSource:
         if file.metadata is not None:
             return file.metadata
         return None if self._pages.recorded(file) else self._files.metadata(file)
+
+    def variants(self, files: Sequence[ListedFile]) -> list[VariantsMetadata | VariantsUnread]:
+        """Return what the variant labels of each file's version stand for, asking all at once.
+
+        Raises `IndexAccessError` for the first that got no answer.
+        """
+        return self._pages.together([partial(self._files.variants, file) for file in files])
 
     def compute_hash(
         self, file: ListedFile, progress: Callable[[int, int | None], None] | None = None

@@ -129,6 +129,7 @@ def _locked(
                 hashes={"sha256": settled.sha256},
             ),
         ),
+        variants_json=None if package.variants is None else package.variants.document,
         tool={file.filename: evidence},
     )
 
@@ -156,6 +157,9 @@ def describe_variant(package: ResolvedPackage) -> dict[str, TomlValue]:
     """Describe what a wheel is built for, and by which evidence, as plain data."""
     variant = package.variant
     described: dict[str, TomlValue] = {"built-for": variant.state}
+    label = package.file.wheel.variant_label
+    if label is not None:
+        described["variant"] = label
     if variant.cuda is not None:
         described["cuda"] = str(variant.cuda)
     if variant.runtime is not None:

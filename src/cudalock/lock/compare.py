@@ -69,6 +69,7 @@ def _differing_parts(old: LockedPackage, new: LockedPackage) -> tuple[str, ...]:
         != [replace(wheel, hashes={}) for wheel in new_wheels],
         "hashes": {wheel.name: wheel.hashes for wheel in old_wheels}
         != {wheel.name: wheel.hashes for wheel in new_wheels},
+        "variants-json": (old.variants_json or {}) != (new.variants_json or {}),
         "dependencies": set(old.dependencies) != set(new.dependencies),
         "evidence": (old.tool or {}) != (new.tool or {}),
     }

@@ -47,7 +47,8 @@ class LockedPackage:
     """One ``[[packages]]`` entry.
 
     ``name`` is normalized; ``version`` carries the local label. ``dependencies`` are pairs of
-    name and version for people to read; installers must not act on them. ``tool`` is the
+    name and version for people to read; installers must not act on them. ``variants_json`` is the
+    metadata of the version's wheel variants (PEP 825), kept as it was read. ``tool`` is the
     evidence, keyed by file name.
     """
 
@@ -58,6 +59,7 @@ class LockedPackage:
     dependencies: tuple[tuple[str, str | None], ...] = ()
     index: str | None = None
     wheels: tuple[LockedWheel, ...]
+    variants_json: Mapping[str, TomlValue] | None = field(default=None, hash=False)
     tool: Mapping[str, TomlValue] | None = field(default=None, hash=False)
 
 

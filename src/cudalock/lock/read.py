@@ -46,6 +46,8 @@ _PACKAGE_KEYS = frozenset(
         "index",
         "wheels",
         "attestation-identities",
+        # PEP 825; "tools that do not support variant-aware resolution ... SHOULD preserve it".
+        "variants-json",
         "tool",
     }
 )
@@ -193,6 +195,7 @@ def _read_package(reader: _Reader, table: Mapping[str, Any], path: str) -> Locke
             _read_wheel(reader, wheel, place)
             for place, wheel in reader.items(table, "wheels", dict, path)
         ),
+        variants_json=reader.get(table, "variants-json", dict, path),
         tool=reader.tool(table, f"{path}."),
     )
 

@@ -19,6 +19,7 @@ from datetime import timedelta
 
 from packaging.utils import canonicalize_name
 
+from cudalock.errors import WheelError
 from cudalock.lock.faults import FaultList, key_path, quoted
 from cudalock.lock.locations import (
     credentials_in,
@@ -28,7 +29,7 @@ from cudalock.lock.locations import (
     url_file_name,
 )
 from cudalock.lock.markers import LockMarker, marker_fault, parse_marker
-from cudalock.lock.model import Lock, LockedPackage, LockedWheel
+from cudalock.lock.model import Lock, LockedPackage, LockedWheel, TomlValue
 from cudalock.lock.spellings import (
     hash_fault,
     name_fault,
@@ -36,6 +37,8 @@ from cudalock.lock.spellings import (
     version_fault,
     wheel_name_fault,
 )
+from cudalock.wheel.filename import split_variant_label
+from cudalock.wheel.variants import is_known_schema, read_variants_table
 
 __all__ = ["DEEPEST_TOOL", "check_document", "check_package", "check_together"]
 
@@ -203,8 +206,37 @@ def check_package(
             message = f"expected each file once, found {quoted(wheel.name)} again"
             faults.add(f"{path}.wheels[{place}].name", message, owner)
         seen.add(wheel.name)
+    if package.variants_json is not None:
+        _check_variants(package, package.variants_json, f"{path}.variants-json", faults)
     if package.tool is not None:
         _check_tool(package.tool, f"{path}.tool.cudalock", faults, owner, 0)
+
+
+def _check_variants(
+    package: LockedPackage, table: Mapping[str, TomlValue], path: str, faults: FaultList
+) -> None:
+    """Check the metadata of wheel variants (PEP 825).
+
+    "The ``$schema`` key MUST be preserved to facilitate versioning." A table of a schema that is
+    not known is another tool's, and only has to be plain data.
+    """
+    before = faults.count
+    _check_tool(table, path, faults, package.name, 0)
+    if not isinstance(table.get("$schema"), str):
+        faults.add(key_path(path, "$schema"), "expected the URL of a schema", package.name)
+    if faults.count != before or not is_known_schema(table):
+        return
+    try:
+        variants = read_variants_table(table, where=path)
+    except WheelError as error:
+        faults.add(path, error.message, package.name)
+        return
+    for wheel in package.wheels:
+        # "The entry for every label that does occur MUST be retained in full."
+        _, label = split_variant_label(wheel.name)
+        if label is not None and variants.properties(label) is None:
+            message = f"expected the label of {quoted(wheel.name)}, found none of it"
+            faults.add(f"{path}.variants", message, package.name)
 
 
 def _check_apart(lock: Lock, faults: FaultList) -> None:

@@ -13,7 +13,9 @@ from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name, parse_wheel_filename
 from packaging.version import Version
 
+from cudalock.errors import WheelError
 from cudalock.lock.faults import quoted
+from cudalock.wheel.filename import parse_wheel_file, split_variant_label
 
 __all__ = ["hash_fault", "name_fault", "specifier_fault", "version_fault", "wheel_name_fault"]
 
@@ -89,14 +91,18 @@ def wheel_name_fault(file_name: str, *, project: str, version: str) -> str | Non
     """
     if len(file_name) > _LONGEST_FILE_NAME or not _WHEEL_NAME.fullmatch(file_name):
         return f"expected a wheel's file name, found {quoted(file_name)}"
+    plain, label = split_variant_label(file_name)
     tags = 1
-    for part in file_name.removesuffix(".whl").split("-")[-3:]:
+    for part in plain.removesuffix(".whl").split("-")[-3:]:
         tags *= part.count(".") + 1
     if tags > _MOST_TAGS:
         return f"expected at most {_MOST_TAGS} tags, found {tags} in {quoted(file_name)}"
     try:
-        found_project, found_version, _, _ = parse_wheel_filename(file_name)
-    except ValueError:
+        if label is not None:
+            # PEP 825 adds a part that packaging does not know.
+            parse_wheel_file(file_name)
+        found_project, found_version, _, _ = parse_wheel_filename(plain)
+    except (ValueError, WheelError):
         return f"expected a wheel's file name, found {quoted(file_name)}"
     if found_project != canonicalize_name(project):
         return f"expected a wheel of {quoted(project)}, found {quoted(file_name)}"

@@ -73,6 +73,8 @@ def _package_lines(package: LockedPackage) -> Iterator[str]:
     if package.index is not None:
         yield f"index = {format_string(package.index)}"
     yield from format_array("wheels", sorted(_format_wheel(wheel) for wheel in package.wheels))
+    if package.variants_json:
+        yield from format_tables("packages.variants-json", package.variants_json)
     if package.tool:
         yield from format_tables("packages.tool.cudalock", package.tool)
 

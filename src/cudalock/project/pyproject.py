@@ -33,7 +33,7 @@ __all__ = [
 ]
 
 _LARGEST_FILE = 4 << 20
-_CUDALOCK_KEYS = ("as-of", "default-target", "recorded", "nightly", "targets")
+_CUDALOCK_KEYS = ("as-of", "default-target", "recorded", "nightly", "targets", "variants")
 _LISTS = frozenset({"sm", "gpu"})
 
 
@@ -63,6 +63,7 @@ class ProjectFile:
     target_requirements: tuple[RequirementGroup, ...] = ()
     default_target: str | None = None
     recorded: bool = False
+    variants: bool = False
     nightly: tuple[str, ...] = ()
     as_of: AsOf | None = None
     uv: UvSettings = field(default_factory=UvSettings)
@@ -227,6 +228,7 @@ class _Reader:
             target_requirements=target_requirements,
             default_target=default,
             recorded=faults.flag(own, "recorded", "tool.cudalock"),
+            variants=faults.flag(own, "variants", "tool.cudalock"),
             nightly=tuple(
                 canonicalize_name(item) for item in faults.texts(own, "nightly", "tool.cudalock")
             ),

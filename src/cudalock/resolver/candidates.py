@@ -18,7 +18,15 @@ from cudalock.host import Target
 from cudalock.resolver.dating import late_fact
 from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_violations
 from cudalock.resolver.facts import Fact, FactKind
-from cudalock.resolver.selection import candidate_key
+from cudalock.resolver.selection import candidate_key, variant_key
+from cudalock.resolver.variants import (
+    UNKNOWN_VARIANT,
+    SettledVariant,
+    VariantAnswers,
+    bound_violations,
+    settle_variant,
+    variant_places,
+)
 from cudalock.wheel.device_code import format_images
 from cudalock.wheel.evidence import (
     Variant,
@@ -161,6 +169,8 @@ _REASONS = {
     "quarantined": "in quarantine: its index offers none of its files",
     "yanked": "yanked",
     "placeholder": "a placeholder",
+    "variant": "a wheel variant, which few installers take from a lock",
+    "variant-unfit": "a wheel variant for another machine",
     "pre-release": "a pre-release",
     "unpaired": "without a known pairing",
     "unknown": "without metadata that can be had",
@@ -175,6 +185,15 @@ _REASONS = {
 
 def rejection_fact(project: str, kind: str, source: str = "") -> Fact:
     """Return the fact that wheels of a project are ruled out for a reason of this kind."""
+    if kind.startswith(UNKNOWN_VARIANT):
+        reason = kind.removeprefix(UNKNOWN_VARIANT)
+        return Fact(
+            kind=FactKind.UNKNOWN,
+            subject=project,
+            object=UNKNOWN_VARIANT.partition(":")[0],
+            detail=f"a wheel variant of which nobody can tell whether it suits ({reason})",
+            source=source,
+        )
     if kind == "unlisted":
         fact_kind = FactKind.INCOMPLETE
     elif kind in ("unknown", "unreadable", "hash-open") or kind in _BROKEN:
@@ -202,15 +221,17 @@ def build_options(
     sha256: frozenset[str] = frozenset(),
     pinned: Callable[[Version], bool] = lambda _: False,
     as_of: AsOf | None = None,
+    variants: VariantAnswers | None = None,
 ) -> ProjectOptions:
     """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for.
 
     With ``sha256``, only wheels that may have one of these hashes are candidates. ``pinned`` says whether
     the user asks for exactly a version. With ``as_of``, a candidate says of itself why it does not
     count, unless it was published before, or it has no date and the user asks for its version.
+    ``variants`` is what was read of wheel variants, for who asks for them.
     """
     project = listing.project
-    kept: list[tuple[tuple[object, ...], Candidate]] = []
+    kept: list[tuple[Candidate, int]] = []
     ruled_out: dict[tuple[Version, str], int] = {}
     pythons = frozenset((tag.interpreter, tag.abi) for tag in tag_ranks)
     # A wheel whose hash is open may be the one that was asked for, as long as no other says it is.
@@ -233,19 +254,20 @@ def build_options(
             # A yanked release is there for those who pin it (PEP 592).
             if reason == "yanked" and pinned(file.wheel.version):
                 reason = None
+        settled = settle_variant(file, variants, target)
+        reason = reason or settled.reason
         if reason is not None or rank is None:
             key = (file.wheel.version, reason or "platform")
             ruled_out[key] = ruled_out.get(key, 0) + 1
             continue
-        candidate = make_candidate(file, pins=pins, knowledge=knowledge)
+        candidate = make_candidate(settled, pins=pins, knowledge=knowledge)
         # What the target rules out for good is told by that, not by its date.
         if as_of is not None and not candidate.violations:
             candidate = replace(candidate, late=late_fact(file, as_of, pinned=pinned))
-        kept.append((candidate_key(file, candidate.variant, target, rank), candidate))
-    kept.sort(key=lambda entry: entry[0], reverse=True)
+        kept.append((candidate, rank))
     options = ProjectOptions(
         project=project,
-        candidates=tuple(candidate for _, candidate in kept),
+        candidates=_sorted(kept, target),
         ruled_out=tuple((*key, count) for key, count in sorted(ruled_out.items())),
         listing=listing,
         pythons=pythons,
@@ -254,6 +276,26 @@ def build_options(
         return options
     unseen = sorted(a.url for a in listing.answers if a.status in ("partial", "unrecorded"))
     return replace(options, unseen=rejection_fact(project, "unlisted", ", ".join(unseen)))
+
+
+def _sorted(kept: list[tuple[Candidate, int]], target: Target) -> tuple[Candidate, ...]:
+    """Sort candidates, each with the rank of its tag, best first."""
+    places = variant_places((candidate.file for candidate, _ in kept), target)
+    nearest: dict[Version, tuple[int, int, int]] = {}
+    for candidate, _ in kept:
+        if places.get(candidate.file.url, 0) > 1:
+            key, version = variant_key(candidate.variant, target), candidate.version
+            nearest[version] = max(key, nearest.get(version, key))
+
+    def key_of(entry: tuple[Candidate, int]) -> tuple[object, ...]:
+        candidate, rank = entry
+        place = places.get(candidate.file.url, 0)
+        # The variants of one version stand together, where the nearest of them would stand.
+        near = nearest[candidate.version] if place > 1 else variant_key(candidate.variant, target)
+        return candidate_key(candidate.file, candidate.variant, target, rank, (near, place))
+
+    kept.sort(key=key_of, reverse=True)
+    return tuple(candidate for candidate, _ in kept)
 
 
 def _narrowed(file: ListedFile, sha256: frozenset[str]) -> ListedFile:
@@ -267,21 +309,24 @@ def _narrowed(file: ListedFile, sha256: frozenset[str]) -> ListedFile:
 
 
 def make_candidate(
-    file: ListedFile, *, pins: Pins, knowledge: Knowledge, address: str | None = None
+    settled: SettledVariant, *, pins: Pins, knowledge: Knowledge, address: str | None = None
 ) -> Candidate:
     """Make a candidate of a listed file, with what its page tells about CUDA.
 
     ``address`` is the URL a requirement asks for it by, as it was written.
     """
+    file = settled.file
     native = may_hold_code(file)
     variant = conclude(observe_file(file, knowledge), native=native)
     variant = add_device_code(variant, file, knowledge, machine=pins.machine)
+    violations = variant_violations(file.wheel.project, variant, pins)
+    violations += bound_violations(file, settled.mismatches, violations, pins)
     return Candidate(
         project=file.wheel.project,
         url=address or file.url,
         file=file,
         variant=variant,
-        violations=tuple(variant_violations(file.wheel.project, variant, pins)),
+        violations=tuple(violations),
         last_resort=last_resort(variant, pins),
         direct=address is not None,
     )

@@ -4,6 +4,7 @@ Each warning has a stable code. Nothing here changes the set.
 """
 
 from collections.abc import Iterator
+from dataclasses import replace
 
 from packaging.version import Version
 
@@ -23,6 +24,7 @@ from cudalock.resolver.resolution import (
     edges_in_force,
     needed_driver,
 )
+from cudalock.resolver.variant_notes import tell_variants
 from cudalock.resolver.world import World
 from cudalock.wheel.listing import ListedFile
 
@@ -33,6 +35,8 @@ def describe(world: World, solution: Solution) -> Resolution:
     """Describe a checked solution: its packages, what it needs, and what to say of it."""
     packages = tuple(_package(world, solution, p) for p in sorted(solution.candidates))
     toolkit = solution.values.get(TOOLKIT)
+    variants = tell_variants(world, solution.candidates)
+    packages = tuple(replace(p, variants=variants.metadata.get(p.project)) for p in packages)
     warnings = [
         *_held_back(world, solution),
         *_yanked(packages),
@@ -50,6 +54,7 @@ def describe(world: World, solution: Solution) -> Resolution:
             toolkit=parse_cuda_version(toolkit) if toolkit is not None else None,
         ),
         *nightly_warnings(world, solution, packages),
+        *variants.warnings,
         *hash_warnings(packages),
         *_listing_notes(world, packages),
     ]
@@ -144,7 +149,12 @@ def _held_back_warning(
 
 def plural(detail: str) -> str:
     """Say of several what was said of one: "is built for" becomes "are built for"."""
-    for one, several in (("is ", "are "), ("shares ", "share "), ("requires ", "require ")):
+    for one, several in (
+        ("is ", "are "),
+        ("shares ", "share "),
+        ("requires ", "require "),
+        ("asks ", "ask "),
+    ):
         if detail.startswith(one):
             return several + detail.removeprefix(one)
     return detail
@@ -257,13 +267,13 @@ def _majors_only(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterato
         f"{package.project} {package.version}"
         for package in packages
         if (seen := package.variant.decisive) is not None
-        and seen.kind == "label"
+        and seen.kind in ("label", "variant")
         and package.variant.cuda is None
     ]
     if names:
         yield SetWarning(
             code="major-only",
-            message="the label names only a CUDA major, which is accepted in that major: "
+            message="the label or variant names only a CUDA major, which is accepted in that major: "
             + ", ".join(names),
             facts=tuple(names),
         )

@@ -36,6 +36,7 @@ class Request:
     """Everything a person asked for. ``prereleases`` are projects whose pre-releases count too.
 
     With ``as_of`` only files published before it count.
+    With ``variants`` wheel variants are candidates (PEP 825), which few installers take from a lock.
     """
 
     requirements: tuple[Requested, ...]
@@ -43,6 +44,7 @@ class Request:
     overrides: tuple[Requested, ...] = ()
     prereleases: frozenset[str] = field(default_factory=frozenset)
     as_of: AsOf | None = None
+    variants: bool = False
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

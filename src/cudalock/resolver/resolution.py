@@ -20,6 +20,7 @@ from cudalock.wheel.file_hash import FileHash
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
 from cudalock.wheel.published import AsOf
+from cudalock.wheel.variants import VariantsMetadata
 
 __all__ = [
     "Resolution",
@@ -37,6 +38,7 @@ class ResolvedPackage:
 
     ``hash`` is None until it is settled which sha256 the file has: see `Session.settle_hashes`.
     ``rivals`` are the other files of its release that any index was seen to list.
+    ``variants`` is the metadata of its version's wheel variants, where there are any.
     """
 
     project: str
@@ -46,6 +48,7 @@ class ResolvedPackage:
     variant: Variant
     extras: frozenset[str]
     dependencies: tuple[str, ...]
+    variants: VariantsMetadata | None = None
     hash: FileHash | None = None
     rivals: tuple[ListedFile, ...] = ()
 
@@ -155,7 +158,8 @@ def needed_driver(target: Target, variants: list[Variant]) -> DriverVersion | No
     """Return the oldest Linux driver a set needs, by the target's policy; None without CUDA.
 
     Under ``strict`` the toolkit row of the newest release in the set, under ``minor`` the floor of
-    its major (NVIDIA's minor-version compatibility).
+    its major (NVIDIA's minor-version compatibility). What a wheel variant asks of the driver counts
+    under either.
     """
     majors = [variant.runtime for variant in variants if variant.runtime is not None]
     releases = [variant.cuda for variant in variants if variant.cuda is not None]
@@ -163,4 +167,11 @@ def needed_driver(target: Target, variants: list[Variant]) -> DriverVersion | No
         return None
     floor = floor_driver(max(majors))
     row = toolkit_driver(max(releases)) if releases else None
-    return row if target.cuda_compat == "strict" and row is not None else floor
+    needed = row if target.cuda_compat == "strict" and row is not None else floor
+    bounds = [
+        toolkit_driver(seen.cuda)
+        for variant in variants
+        for seen in variant.evidence
+        if seen.kind == "variant" and seen.cuda is not None
+    ]
+    return max((d for d in (needed, *bounds) if d is not None), default=None)

@@ -1,7 +1,8 @@
 """Which candidate is better: the order in which the search tries them.
 
 By public version first (a local label never makes a release newer), what is not yanked before
-what is, then by the nearest variant,
+what is, then by the nearest variant
+(those of one version that have wheel variants as PEP 825 orders them),
 by CUDA number and never by the text of a label: the newest release not above the target's, then
 (under ``minor``) the lowest above it, then wheels that name only a major, then the unknown. Then
 by wheel tag and build tag, and by file name; of files of one name the one listed in the nearest
@@ -19,13 +20,21 @@ __all__ = ["candidate_key", "release_distance", "variant_key", "virtual_key"]
 
 
 def candidate_key(
-    file: ListedFile, variant: Variant, target: Target, tag_rank: int
+    file: ListedFile,
+    variant: Variant,
+    target: Target,
+    tag_rank: int,
+    place: tuple[object, ...] = (),
 ) -> tuple[object, ...]:
-    """Return a sort key; larger is better. ``tag_rank`` counts from 0, the target's best tag."""
+    """Return a sort key; larger is better. ``tag_rank`` counts from 0, the target's best tag.
+
+    ``place`` is where the variants of its version stand, and its place among them.
+    """
     wheel = file.wheel
     return (
         Version(wheel.version.public),
         file.yanked is False,
+        place,
         variant_key(variant, target),
         -tag_rank,
         wheel.build or (-1, ""),

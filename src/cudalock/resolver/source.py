@@ -1,6 +1,6 @@
 """What the resolver needs from an index, and a form of it that lives in memory."""
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Protocol
 
 from packaging.specifiers import SpecifierSet
@@ -9,6 +9,7 @@ from cudalock.errors import WheelError
 from cudalock.wheel.filename import parse_wheel_file
 from cudalock.wheel.listing import IndexAnswer, ListedFile, ProjectListing
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.variants import VariantsMetadata, VariantsUnread
 
 __all__ = ["MemorySource", "Source"]
 
@@ -32,6 +33,13 @@ class Source(Protocol):
         """Return a wheel's metadata, or None when nothing can stand for it (the wheel is unknown).
 
         Raises `IndexAccessError` or `WheelError`.
+        """
+        ...
+
+    def variants(self, files: Sequence[ListedFile]) -> list[VariantsMetadata | VariantsUnread]:
+        """Return, for each file, what the variant labels of its version stand for.
+
+        Raises `IndexAccessError`; what cannot be used is `VariantsUnread`, with the reason.
         """
         ...
 
@@ -92,6 +100,11 @@ class MemorySource:
     def metadata(self, file: ListedFile) -> CoreMetadata | None:
         """Return the metadata given with the file or by its name."""
         return file.metadata or self._metadata.get(file.filename)
+
+    def variants(self, files: Sequence[ListedFile]) -> list[VariantsMetadata | VariantsUnread]:
+        """Return the metadata given with each file."""
+        unread = VariantsUnread(reason="no metadata of its variants was given")
+        return [file.variants or unread for file in files]
 
     def direct(self, project: str, url: str, sha256: str | None) -> ListedFile:
         """Return the wheel given under this URL, or one made from the URL's last part."""

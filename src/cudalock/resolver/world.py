@@ -7,6 +7,7 @@ anything: which option is taken is the searches' business.
 
 from collections.abc import Iterator, Mapping
 from concurrent.futures import Executor
+from dataclasses import replace
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -33,8 +34,10 @@ from cudalock.resolver.openings import Openings
 from cudalock.resolver.request import Edge, Request, Requested, exact_pin, make_edge
 from cudalock.resolver.source import Source
 from cudalock.resolver.toolkit import ToolkitReleases
+from cudalock.resolver.variants import VariantAnswers, read_variants, settle_variant
 from cudalock.wheel.evidence import marker_holds
 from cudalock.wheel.knowledge import Knowledge
+from cudalock.wheel.listing import ListedFile, ProjectListing
 
 __all__ = ["World"]
 
@@ -161,20 +164,60 @@ class World:
         def build() -> ProjectOptions:
             admitted = self._admitted.get(project, SpecifierSet())
             listing = self._source.listing(project, admitted=admitted, nightly=nightly)
-            return build_options(
-                listing,
-                target=self.target,
-                tag_ranks=self._tag_ranks,
-                python=self._python,
-                pins=self.pins,
-                knowledge=self.knowledge,
-                cuda_project=self.is_cuda_project(project),
-                sha256=self._hashes.get(project, frozenset()),
-                pinned=lambda version: self.user_pins(project, version),
-                as_of=self.request.as_of,
-            )
+            answers = None
+            if self.request.variants:
+                answers = read_variants(
+                    self._source,
+                    (
+                        file
+                        for file in listing.files
+                        if self.fits(file)
+                        and admitted.contains(file.wheel.version, prereleases=True)
+                    ),
+                )
+            return self._build_options(listing, answers)
 
         return self._options.get((project, nightly), build)
+
+    def _build_options(
+        self, listing: ProjectListing, answers: VariantAnswers | None
+    ) -> ProjectOptions:
+        project = listing.project
+        return build_options(
+            listing,
+            target=self.target,
+            tag_ranks=self._tag_ranks,
+            python=self._python,
+            pins=self.pins,
+            knowledge=self.knowledge,
+            cuda_project=self.is_cuda_project(project),
+            sha256=self._hashes.get(project, frozenset()),
+            pinned=lambda version: self.user_pins(project, version),
+            as_of=self.request.as_of,
+            variants=answers,
+        )
+
+    def fits(self, file: ListedFile) -> bool:
+        """Whether the target accepts one of a file's tags."""
+        return any(tag in self._tag_ranks for tag in file.wheel.tags)
+
+    def variants_beside(self, candidate: Candidate) -> tuple[ProjectOptions, VariantAnswers] | None:
+        """Return the wheel variants of a candidate's version as if they had been asked for.
+
+        With what was read of them. None where there are none for the target's tags. Raises `IndexAccessError`.
+        """
+        listing = self.options(candidate.project, nightly=candidate.file.nightly).listing
+        files = tuple(
+            file
+            for file in listing.files
+            if file.wheel.variant_label is not None
+            and file.wheel.version == candidate.version
+            and self.fits(file)
+        )
+        if not files:
+            return None
+        answers = read_variants(self._source, files)
+        return self._build_options(replace(listing, files=files, unfit=()), answers), answers
 
     def direct(self, project: str, url: str) -> Candidate:
         """Return the candidate behind a URL; raises `WheelError` if it does not fit the target."""
@@ -183,17 +226,20 @@ class World:
     def _read_direct(self, project: str, url: str) -> Candidate:
         hashes = sorted(self._hashes.get(project, ()))
         file = self._source.direct(project, url, hashes[0] if len(hashes) == 1 else None)
-        if not any(tag in self._tag_ranks for tag in file.wheel.tags):
+        if not self.fits(file):
             raise WheelError(
                 f"expected a wheel for {self.target.platform} and Python {self.target.python}, "
                 f"found {file.filename}",
                 where=url,
             )
         kind = rejection_kind(file, self.target, self._python, self.knowledge)
-        if kind is not None and kind != "yanked":
+        answers = read_variants(self._source, [file]) if self.request.variants else None
+        settled = settle_variant(file, answers, self.target)
+        kind = settled.reason if kind in (None, "yanked") else kind
+        if kind is not None:
             reason = rejection_fact(project, kind).detail
             raise WheelError(f"{file.filename} does not fit the target: it is {reason}", where=url)
-        return make_candidate(file, pins=self.pins, knowledge=self.knowledge, address=url)
+        return make_candidate(settled, pins=self.pins, knowledge=self.knowledge, address=url)
 
     def is_cuda_project(self, project: str) -> bool:
         """Whether a definition or knowledge names the project as one built for CUDA."""

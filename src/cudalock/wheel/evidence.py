@@ -1,7 +1,7 @@
 """What a wheel is built for, as far as its page and its metadata tell (evidence of tier T0).
 
 An *observation* is one thing seen and where; a *variant* is the conclusion from all of them.
-Strongest first: Requires-Dist on a runtime library, the local version label, the index path, the
+Strongest first: Requires-Dist on a runtime library, what a wheel variant asks for, the local version label, the index path, the
 suffix of the project's name. The last two are weak: they are shown, and never decide, except for
 projects that knowledge lists as bound to one CUDA runtime by their very name. Observations that
 disagree are kept and shown as disagreement; the strongest one decides.
@@ -27,6 +27,7 @@ from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
 from cudalock.wheel.names import format_quoted
+from cudalock.wheel.variant_match import variant_bound, variant_code
 
 __all__ = [
     "Observation",
@@ -43,8 +44,8 @@ __all__ = [
 
 _NAME_SUFFIX = re.compile(r"-cu(?:da)?(1[0-9])(\d)?x?\Z")
 _FOLDER = re.compile(r"cu(1[0-9])(\d{1,2})\Z")
-Strength = Literal["requires-dist", "knowledge", "label", "path", "name"]
-_ORDER: tuple[Strength, ...] = ("requires-dist", "knowledge", "label", "path", "name")
+Strength = Literal["requires-dist", "knowledge", "variant", "label", "path", "name"]
+_ORDER: tuple[Strength, ...] = ("requires-dist", "knowledge", "variant", "label", "path", "name")
 _WEAK: frozenset[Strength] = frozenset({"path", "name"})
 
 
@@ -92,7 +93,8 @@ class Variant:
     def disagreement(self) -> bool:
         """Whether two observations that may decide name different CUDA releases or majors."""
         strong = [o for o in self.evidence if o.decides]
-        releases = {o.cuda for o in strong if o.cuda is not None}
+        # A variant names the oldest CUDA of a driver that runs it, which may well be another release.
+        releases = {o.cuda for o in strong if o.cuda is not None and o.kind != "variant"}
         return len({o.major for o in strong}) > 1 or len(releases) > 1
 
 
@@ -163,8 +165,23 @@ def observe_file(file: ListedFile, knowledge: Knowledge) -> tuple[Observation, .
                 major=wheel.version.major,
             )
         )
+    found.extend(_variant_observations(file))
     found.extend(_weak_observations(file))
     return tuple(found)
+
+
+def _variant_observations(file: ListedFile) -> list[Observation]:
+    """Observe the oldest CUDA that a wheel variant asks for, as a label's release."""
+    label = file.wheel.variant_label
+    if label is None or file.variants is None:
+        return []
+    bound = variant_bound(label, file.variants)
+    if bound is None:
+        return []
+    major, cuda = bound
+    text = f"variant {label} asks for CUDA {cuda or major}"
+    source = file.variants.source
+    return [Observation(kind="variant", text=text, source=source, major=major, cuda=cuda)]
 
 
 def _weak_observations(file: ListedFile) -> list[Observation]:
@@ -289,13 +306,22 @@ def conclude(observations: tuple[Observation, ...], *, native: bool) -> Variant:
 def add_device_code(
     variant: Variant, file: ListedFile, knowledge: Knowledge, *, machine: str
 ) -> Variant:
-    """Return the variant with what its build holds for GPUs: by knowledge, else by its label.
+    """Return the variant with what its build holds for GPUs.
+
+    By the properties of a wheel variant, which are this wheel's own, else by knowledge of the
+    release, else by its label.
 
     ``machine`` is that of Linux (``x86_64``), which the wheel fits, or ``win_amd64``.
     """
     version = file.wheel.version
-    code = knowledge.device_code(file.wheel.project, version, variant.cuda, machine)
-    kind: Strength = "knowledge"
+    kind: Strength = "variant"
+    label = file.wheel.variant_label
+    code = None
+    if label is not None and file.variants is not None:
+        code = variant_code(label, file.variants)
+    if code is None:
+        code = knowledge.device_code(file.wheel.project, version, variant.cuda, machine)
+        kind = "knowledge"
     if code is None:
         code, kind = label_code(label_of(version.local)), "label"
     if code is None:

@@ -1,4 +1,7 @@
-"""The file name of a wheel (binary distribution format, "File name convention").
+"""The file name of a wheel (binary distribution format, "File name convention"; PEP 825).
+
+PEP 825 lets a variant label follow the platform tag. No older part may begin as a build tag does:
+"the Python tag component MUST NOT start with a digit", so one name is read in one way.
 
 A file name arrives from a page or a URL, so its length and the number of tags it stands for are
 capped before anything is expanded: 40 x 40 x 40 parts in 250 characters would be 64,000 tags.
@@ -15,12 +18,17 @@ from packaging.version import Version
 from cudalock.errors import WheelError
 from cudalock.wheel.names import format_quoted, parse_project_name, parse_version
 
-__all__ = ["WheelFile", "parse_wheel_file"]
+__all__ = ["NULL_VARIANT", "WheelFile", "parse_wheel_file", "split_variant_label"]
+
+NULL_VARIANT = "null"
+"""The label that PEP 825 keeps for the variant with no properties, which suits every machine."""
 
 _FILENAME_LIMIT = 255
 _TAGS_LIMIT = 1024
 _BUILD = re.compile(r"(\d{1,18})([A-Za-z0-9_.]*)\Z", re.ASCII)
 _TAG = re.compile(r"[A-Za-z0-9_.+]+\Z", re.ASCII)
+# PEP 825, "Variant label"; how long a label may be is left to the length of the whole name.
+_VARIANT_LABEL = re.compile(r"[0-9a-z_.]+\Z", re.ASCII)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -29,6 +37,7 @@ class WheelFile:
 
     ``project`` is normalised, ``version`` carries the local version label, ``build`` orders builds
     of one version (``()`` when there is none), ``tags`` is the expanded compressed tag set.
+    ``variant_label`` is the label of a wheel variant, None for an ordinary wheel.
     """
 
     filename: str
@@ -36,6 +45,7 @@ class WheelFile:
     version: Version
     build: tuple[int, str] | tuple[()]
     tags: frozenset[Tag]
+    variant_label: str | None = None
 
     @property
     def any_platform(self) -> bool:
@@ -64,9 +74,11 @@ def parse_wheel_file(filename: str) -> WheelFile:
     if not filename.endswith(".whl"):
         raise WheelError(f"expected a wheel's file name, found {format_quoted(filename)}")
     parts = filename[:-4].split("-")
+    label = parts.pop() if _has_label(parts) else None
     if len(parts) not in (5, 6):
         raise WheelError(
-            f"expected name-version[-build]-python-abi-platform.whl, found {format_quoted(filename)}"
+            "expected name-version[-build]-python-abi-platform[-variant].whl, "
+            f"found {format_quoted(filename)}"
         )
     build: tuple[int, str] | tuple[()] = ()
     if len(parts) == 6:
@@ -76,10 +88,38 @@ def parse_wheel_file(filename: str) -> WheelFile:
                 f"expected a build tag that begins with a digit in {format_quoted(filename)}"
             )
         build = (int(match[1]), match[2])
+    if label is not None:
+        if not _VARIANT_LABEL.match(label):
+            raise WheelError(
+                "expected a variant label of lower-case letters, digits, `_` and `.` in "
+                f"{format_quoted(filename)}"
+            )
+        if parts[-3][:1].isdigit():
+            raise WheelError(
+                f"expected a Python tag that begins with a letter in {format_quoted(filename)}"
+            )
     return WheelFile(
         filename=filename,
         project=parse_project_name(parts[0]),
         version=parse_version(parts[1].replace("_", "-")),
         build=build,
         tags=_parse_tags(parts[-3], parts[-2], parts[-1]),
+        variant_label=label,
     )
+
+
+def split_variant_label(filename: str) -> tuple[str, str | None]:
+    """Return the name without its variant label, and the label; None and the name for any other.
+
+    Nothing is checked: it only finds where a label would stand, by the number of parts. Of six
+    parts one is optional: a third part that begins with a digit is a build tag, else the last is
+    a label.
+    """
+    parts = filename.removesuffix(".whl").split("-")
+    if _has_label(parts):
+        return f"{'-'.join(parts[:-1])}.whl", parts[-1]
+    return filename, None
+
+
+def _has_label(parts: list[str]) -> bool:
+    return len(parts) == 7 or (len(parts) == 6 and not parts[2][:1].isdigit())

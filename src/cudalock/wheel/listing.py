@@ -8,6 +8,7 @@ from typing import Literal, NamedTuple
 
 from cudalock.wheel.filename import WheelFile
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.variants import VariantsLink, VariantsMetadata
 
 __all__ = [
     "DEFAULT_INDEX",
@@ -41,6 +42,8 @@ class ListedFile:
     file on sibling hosts of the publisher.
     ``core_metadata`` is None when the page says nothing about a sidecar, True when it has one, or
     the sha256 of the sidecar. ``metadata`` is set where a recorded page carries it.
+    ``variants_link`` is where the page says that the metadata of the version's variants is, ``variants``
+    what was read there.
     """
 
     wheel: WheelFile
@@ -58,6 +61,8 @@ class ListedFile:
     upload_time: str | None = None
     metadata: CoreMetadata | None = field(default=None, compare=False)
     nightly: bool = False
+    variants_link: VariantsLink | None = field(default=None, compare=False)
+    variants: VariantsMetadata | None = field(default=None, compare=False)
 
     @property
     def filename(self) -> str:

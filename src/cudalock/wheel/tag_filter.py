@@ -10,6 +10,8 @@ from collections.abc import Iterable
 
 from packaging.tags import Tag
 
+from cudalock.wheel.filename import split_variant_label
+
 __all__ = ["TagFilter"]
 
 
@@ -31,7 +33,10 @@ class TagFilter:
     def admits(self, filename: str) -> bool:
         """Whether the wheel may fit; a name that is no wheel's is admitted, to be told why later."""
         # Wheel tags compare in lower case.
-        parts = filename.lower().rsplit("-", 3)
+        lowered = filename.lower()
+        if lowered.count("-") > 4:
+            lowered, _ = split_variant_label(lowered)
+        parts = lowered.rsplit("-", 3)
         if len(parts) != 4 or not parts[3].endswith(".whl"):
             return True
         return (
