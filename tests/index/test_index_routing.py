@@ -2,7 +2,7 @@ from dataclasses import replace
 from typing import Literal
 
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 from packaging.version import Version
 
@@ -416,6 +416,7 @@ def test_an_index_option_that_is_no_address_is_refused(text: str) -> None:
     assert caught.value.exit_code == 2
 
 
+@example(text="{\x1b}")
 @given(st.text(max_size=80))
 def test_any_index_option_is_parsed_or_refused_and_never_shows_a_control(text: str) -> None:
     try:

@@ -17,6 +17,7 @@ from cudalock.errors import UsageError
 from cudalock.index.address import shown_url
 from cudalock.index.templates import fill_partner, names_partner, unknown_placeholder
 from cudalock.wheel.listing import DEFAULT_INDEX
+from cudalock.wheel.names import format_quoted
 
 __all__ = [
     "ABSENT_STATUSES",
@@ -163,7 +164,8 @@ def _checked_url(url: str) -> str:
     unknown = unknown_placeholder(url)
     if unknown is not None:
         raise UsageError(
-            f"expected only the placeholders {{cuda}}, {{version}} and {{partner}}, found `{unknown}`",
+            "expected only the placeholders {cuda}, {version} and {partner}, "
+            f"found {format_quoted(unknown)}",
             where=f"--index {shown_url(url)}",
         )
     try:
