@@ -177,7 +177,7 @@ class _Reader:
     def _read_anchor(self, href: str, attributes: Mapping[str, str]) -> bool:
         address, _, fragment = href.strip(" \t\n\f\r").partition("#")
         filename = _file_name(address.partition("?")[0])
-        if not filename.endswith(".whl"):
+        if not filename.endswith((".whl", VARIANTS_SUFFIX)):
             raise _no_wheel(filename)
         url = self._resolve(address)
         if url is None:
