@@ -3,7 +3,6 @@ import sys
 import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
-from typing import Any
 
 import pytest
 from hypothesis import given
@@ -19,110 +18,13 @@ from cudalock.host.source_answers import (
     read_libcuda,
     read_smi,
 )
+from host_boxes import BLACKWELL, Box, RecordedNvml
 
 _PROC = (
     "NVRM version: NVIDIA UNIX Open Kernel Module for x86_64  590.48.01  Release Build"
     "  (dvs-builder@U22)  Mon Dec  8 12:59:56 UTC 2025\n"
     "GCC version:  gcc version 13.3.0 (Ubuntu 13.3.0-6ubuntu2~24.04)\n"
 )
-_BLACKWELL = "NVIDIA RTX PRO 6000 Blackwell Workstation Edition"
-
-
-class NvmlError(Exception):
-    def __init__(self, value: int) -> None:
-        super().__init__(f"code {value}")
-        self.value = value
-
-
-class RecordedNvml:
-    """NVML of a recorded machine; ``None`` in place of a value is a call that fails."""
-
-    def __init__(
-        self,
-        *,
-        init: int = 0,
-        driver: str | bytes | None = "590.48.01",
-        cuda: int | None = 13010,
-        gpus: Sequence[tuple[str, tuple[int, int] | None]] = ((_BLACKWELL, (12, 0)),),
-    ) -> None:
-        self._init = init
-        self._driver = driver
-        self._cuda = cuda
-        self._gpus = gpus
-        self.shut = False
-
-    def _value(self, value: Any) -> Any:  # noqa: ANN401 - whatever was recorded.
-        if value is None:
-            raise NvmlError(13)
-        return value
-
-    def nvmlInit(self) -> None:  # noqa: N802 - NVML's name.
-        if self._init:
-            raise NvmlError(self._init)
-
-    def nvmlShutdown(self) -> None:  # noqa: N802 - NVML's name.
-        self.shut = True
-
-    def nvmlSystemGetDriverVersion(self) -> Any:  # noqa: ANN401, N802 - NVML's name.
-        return self._value(self._driver)
-
-    def nvmlSystemGetCudaDriverVersion_v2(self) -> Any:  # noqa: ANN401, N802 - NVML's name.
-        return self._value(self._cuda)
-
-    def nvmlSystemGetCudaDriverVersion(self) -> int:  # noqa: N802 - NVML's name.
-        # The first version of the call makes up an answer where libcuda is missing.
-        return 12000
-
-    def nvmlDeviceGetCount(self) -> int:  # noqa: N802 - NVML's name.
-        return len(self._gpus)
-
-    def nvmlDeviceGetHandleByIndex(self, index: int) -> int:  # noqa: N802 - NVML's name.
-        if self._gpus[index][0] == "lost":
-            raise NvmlError(15)
-        return index
-
-    def nvmlDeviceGetName(self, handle: int) -> bytes:  # noqa: N802 - NVML's name.
-        return self._gpus[handle][0].encode()
-
-    def nvmlDeviceGetUUID(self, handle: int) -> str:  # noqa: N802 - NVML's name.
-        return f"GPU-{handle}"
-
-    def nvmlDeviceGetCudaComputeCapability(self, handle: int) -> Any:  # noqa: ANN401, N802 - as above.
-        return self._value(self._gpus[handle][1])
-
-
-class Box:
-    """A recorded machine: its files under a root, and what its commands printed."""
-
-    def __init__(self, root: Path) -> None:
-        self.root = root
-        self.nvml: RecordedNvml | Exception = NvmlError(12)
-        self.cuda: str | OSError = "absent\n"
-        self.smi: str | CommandAnswer | OSError = FileNotFoundError("nvidia-smi")
-        self.asked: list[tuple[tuple[str, ...], dict[str, str]]] = []
-
-    def file(self, name: str, text: str = "") -> None:
-        path = self.root / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_text(text)
-
-    def run(self, argv: Sequence[str], environ: Mapping[str, str]) -> CommandAnswer:
-        self.asked.append((tuple(argv), dict(environ)))
-        said = self.cuda if argv[0] == sys.executable else self.smi
-        if isinstance(said, OSError):
-            raise said
-        if isinstance(said, CommandAnswer):
-            return said
-        return CommandAnswer(returncode=0, stdout=said, stderr="")
-
-    def load(self, root: Path) -> Any:  # noqa: ANN401 - stands for a module.
-        assert root == self.root
-        if isinstance(self.nvml, Exception):
-            raise self.nvml
-        return self.nvml
-
-    def detect(self, environ: Mapping[str, str] | None = None) -> Detection:
-        return detect(environ or {}, root=self.root, run=self.run, nvml=self.load)
 
 
 @pytest.fixture
@@ -149,10 +51,10 @@ def test_a_machine_without_a_driver_has_five_absent_sources(box: Box) -> None:
 
 
 def test_eight_gpus_that_every_source_agrees_on(box: Box) -> None:
-    nvml = RecordedNvml(gpus=((_BLACKWELL, (12, 0)),) * 8, driver=b"590.48.01")
+    nvml = RecordedNvml(gpus=((BLACKWELL, (12, 0)),) * 8, driver=b"590.48.01")
     box.nvml = nvml
-    box.cuda = "version 13010\n" + f"device 12 0 {_BLACKWELL}\n" * 8
-    box.smi = "".join(f"590.48.01, 12.0, {_BLACKWELL}, GPU-{n}\n" for n in range(8))
+    box.cuda = "version 13010\n" + f"device 12 0 {BLACKWELL}\n" * 8
+    box.smi = "".join(f"590.48.01, 12.0, {BLACKWELL}, GPU-{n}\n" for n in range(8))
     box.file("proc/driver/nvidia/version", _PROC)
     box.file("sys/module/nvidia/version", "590.48.01\n")
     found = box.detect()
@@ -202,7 +104,7 @@ def test_the_made_up_release_of_the_first_nvml_call_is_never_used(box: Box) -> N
 def test_sources_that_differ_are_named_and_the_first_is_taken(box: Box) -> None:
     box.nvml = RecordedNvml(driver="610.43.02", cuda=13030)
     box.file("sys/module/nvidia/version", "610.47\n")
-    box.cuda = f"version 13030\ndevice 12 0 {_BLACKWELL}\ndevice 8 6 NVIDIA RTX A6000\n"
+    box.cuda = f"version 13030\ndevice 12 0 {BLACKWELL}\ndevice 8 6 NVIDIA RTX A6000\n"
     found = box.detect()
     assert str(found.driver) == "610.43.02"
     assert found.disagreements == (
@@ -288,7 +190,7 @@ def test_a_stub_of_nvml_under_wsl_does_not_stop_the_ordinary_search(box: Box) ->
 def test_a_jetson_is_not_judged_by_the_branches_of_other_drivers(box: Box) -> None:
     box.file("etc/nv_tegra_release", "# R36 (release), REVISION: 4.0, GCID: 37537400\n")
     box.file("sys/module/nvidia/version", "540.4.0\n")
-    assert box.detect().driver_cuda is None
+    assert box.detect().driver_cuda_source == "/etc/nv_tegra_release"
     box.cuda = "version 12060\ndevice 8 7 Orin\n"
     found = box.detect()
     assert found.tegra

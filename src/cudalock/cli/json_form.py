@@ -126,6 +126,7 @@ def _target(target: Target) -> dict[str, object]:
         "capabilities": [str(capability) for capability in target.capabilities],
         "cpu": target.cpu,
         "tegra": target.tegra,
+        "wsl": target.wsl,
         "origins": {origin.field: origin.text for origin in target.origins},
     }
 

@@ -27,6 +27,7 @@ __all__ = [
     "driver_cuda",
     "floor_driver",
     "known_majors",
+    "l4t_cuda",
     "newest_minor",
     "ptx_minimum_cuda",
     "toolkit_driver",
@@ -58,6 +59,16 @@ def driver_cuda(driver: DriverVersion, *, tables: Tables | None = None) -> Drive
         )
     nearest = max(older)
     return DriverCuda(cuda=branches[nearest], exact=nearest == driver.branch)
+
+
+def l4t_cuda(major: int, minor: int, *, tables: Tables | None = None) -> CudaVersion | None:
+    """Tell the CUDA of a Jetson by its L4T release: that of the nearest older one of its major.
+
+    ``None`` where none is known.
+    """
+    known = (tables or shipped_tables()).l4t
+    older = [release for release in known if release[0] == major and release[1] <= minor]
+    return known[max(older)] if older else None
 
 
 def toolkit_driver(

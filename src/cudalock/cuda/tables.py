@@ -42,13 +42,14 @@ class Tables:
     """NVIDIA's rules as numbers. Mappings are in ascending order of their keys.
 
     ``toolkit_driver`` is keyed by the three numbers of a toolkit, ``family`` and ``alias`` by the
-    number of an architecture, ``branch`` by the first number of a driver.
+    number of an architecture, ``branch`` by the first number of a driver, ``l4t`` by the first two of L4T.
     """
 
     toolkit_driver: Mapping[System, Mapping[tuple[int, int, int], DriverVersion]]
     seen_driver: Mapping[System, Mapping[CudaVersion, DriverVersion]]
     floor: Mapping[System, Mapping[int, DriverVersion]]
     branch: Mapping[int, CudaVersion]
+    l4t: Mapping[tuple[int, int], CudaVersion]
     ptx: Mapping[PtxIsa, CudaVersion]
     targets: Mapping[CudaVersion, tuple[Architecture, ...]]
     family: Mapping[int, frozenset[ComputeCapability]]
@@ -94,6 +95,7 @@ def parse_tables(text: str, *, where: str = _NAME) -> Tables:
         },
         floor={system: read.mapping(f"floor.{system}", int, _driver) for system in _SYSTEMS},
         branch=read.mapping("branch.cuda", int, _cuda),
+        l4t=read.mapping("l4t.cuda", _l4t, _cuda),
         ptx=read.mapping("ptx.cuda", parse_ptx_isa, _cuda),
         targets=read.mapping("targets.sm", parse_cuda_version, _architectures),
         family=read.mapping("family.members", int, _capabilities),
@@ -109,7 +111,9 @@ def parse_tables(text: str, *, where: str = _NAME) -> Tables:
 
 
 _Value = TypeVar("_Value")
-_Key = TypeVar("_Key", CudaVersion, PtxIsa, ComputeCapability, int, tuple[int, int, int])
+_Key = TypeVar(
+    "_Key", CudaVersion, PtxIsa, ComputeCapability, int, tuple[int, int, int], tuple[int, int]
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -164,6 +168,11 @@ def _int(raw: object) -> int:
 def _toolkit(text: str) -> tuple[int, int, int]:
     major, minor, update = text.split(".")
     return int(major), int(minor), int(update)
+
+
+def _l4t(text: str) -> tuple[int, int]:
+    major, minor = text.split(".")
+    return int(major), int(minor)
 
 
 def _cuda(raw: object) -> CudaVersion:

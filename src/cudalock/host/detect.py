@@ -6,7 +6,8 @@ The one module of the room that asks the machine. Sources, in the order they are
    answers with a made-up release where ``libcuda`` is missing);
 2. ``libcuda``, in a child process, because initialising CUDA may hang, crash or fork badly;
 3. the files the kernel driver shows under ``/proc`` and ``/sys``;
-4. ``nvidia-smi`` with ``--query-gpu``. Its banner is for people and has changed its words.
+4. ``nvidia-smi`` with ``--query-gpu``. Its banner is for people and has changed its words;
+5. on a Jetson, the release of its system (L4T).
 
 What follows from the answers is `detection`'s business. Everything the machine is asked through
 is an argument, so that recorded answers of other machines can be read.
@@ -29,6 +30,7 @@ from cudalock.host.source_answers import (
     read_capability,
     read_driver,
     read_driver_file,
+    read_l4t,
     read_libcuda,
     read_smi,
     words,
@@ -40,6 +42,7 @@ _LARGEST_FILE = 1 << 16
 _LARGEST_OUTPUT = 1 << 20
 _SECONDS = 10.0
 _WSL_LIBRARIES = "usr/lib/wsl/lib"
+_L4T_FILE = "etc/nv_tegra_release"
 
 # Codes of nvml.h: the library or the driver is not there, as opposed to there and unwell.
 _NVML_ABSENT = {9: "the driver is not loaded", 12: "the library is not installed"}
@@ -162,15 +165,19 @@ def detect(
     override = _read_override(environ)
     release = _read_file(root / "proc/sys/kernel/osrelease") or ""
     wsl = "microsoft" in release.lower() or (root / _WSL_LIBRARIES).is_dir()
-    l4t = _read_file(root / "etc/nv_tegra_release")
-    answers = (
+    answers = [
         _ask_nvml(nvml, root),
         _ask_libcuda(run, environ, root),
         _ask_file("/proc/driver/nvidia/version", root),
         _ask_file("/sys/module/nvidia/version", root),
         _ask_smi(run, environ, root),
-    )
-    return weigh(answers, override=override, tegra=l4t is not None, wsl=wsl)
+    ]
+    tegra = (root / _L4T_FILE).exists()
+    if tegra:
+        # Only a Jetson has it, so elsewhere its absence tells nothing.
+        answers.append(read_l4t(_read_file(root / _L4T_FILE), source=f"/{_L4T_FILE}"))
+    mask = environ.get("CUDA_VISIBLE_DEVICES")
+    return weigh(answers, override=override, tegra=tegra, wsl=wsl, mask=mask)
 
 
 def detect_interpreter() -> Interpreter:

@@ -24,6 +24,7 @@ __all__ = ["Detection", "Gpu", "SourceAnswer", "weigh"]
 _Value = TypeVar("_Value")
 OVERRIDE = "CONDA_OVERRIDE_CUDA"
 DRIVER_TABLE = "table of driver branches"
+_LONGEST_MASK = 4096
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -89,11 +90,13 @@ def weigh(
     override: CudaVersion | Literal["none"] | None = None,
     tegra: bool = False,
     wsl: bool = False,
+    mask: str | None = None,
 ) -> Detection:
     """Take each value from the first of ``answers`` that has it, and say where others differ.
 
     ``override`` is what the user says the driver supports, ``none`` for no CUDA at all. It wins;
     a driver whose own CUDA it contradicts is then set aside, since the target is another machine.
+    ``mask`` is what `CUDA_VISIBLE_DEVICES` says: a target is every GPU in the box, so it hides none.
     """
     driver, driver_source = _first(answers, lambda answer: answer.driver)
     cuda, cuda_source = _first(answers, lambda answer: answer.driver_cuda)
@@ -102,6 +105,8 @@ def weigh(
         gpus, gpus_source = _first(answers, lambda answer: answer.gpus or None)
     tegra = tegra or any(gpu.capability and is_tegra(gpu.capability) for gpu in gpus or ())
     disagreements = _disagreements(answers)
+    if mask is not None and gpus:
+        disagreements += _masked(mask, answers, len(gpus))
     # The driver of a Jetson is numbered by its own scheme, which the branches do not follow.
     branch_cuda = None if driver is None or tegra else _branch_cuda(driver)
     if cuda is None:
@@ -127,7 +132,7 @@ def weigh(
         driver_cuda_source=cuda_source,
         gpus=gpus or (),
         gpus_source=gpus_source,
-        tegra=tegra and gpus is not None,
+        tegra=tegra and override != "none",
         wsl=wsl,
         disagreements=tuple(disagreements),
     )
@@ -177,3 +182,29 @@ def _capability_list(answer: SourceAnswer) -> str | None:
     """Every GPU's capability, so that a source which sees fewer GPUs differs too."""
     known = sorted(gpu.capability for gpu in answer.gpus if gpu.capability is not None)
     return ", ".join(str(capability) for capability in known) or None
+
+
+def _masked(mask: str, answers: Sequence[SourceAnswer], count: int) -> list[str]:
+    """Say what `CUDA_VISIBLE_DEVICES` names that no source lists: a MIG slice, an unknown GPU.
+
+    A slice is part of one of the GPUs and has its capability, so nothing is lost by taking all.
+    """
+    known = [gpu.uuid for answer in answers for gpu in answer.gpus if gpu.uuid is not None]
+    unknown = [
+        entry
+        for part in mask[:_LONGEST_MASK].split(",")
+        if (entry := part.strip()) and not _named(entry, known, count)
+    ]
+    if not unknown:
+        return []
+    shown = "".join(c for c in ", ".join(unknown) if c.isprintable())
+    told = f"CUDA_VISIBLE_DEVICES names {shown}, which no source lists (a MIG slice, or a GPU of"
+    all_count = "the one GPU counts" if count == 1 else f"all {count} GPUs count"
+    return [f"{told} another machine): {all_count}, and a slice has the capability of its GPU"]
+
+
+def _named(entry: str, known: Sequence[str], count: int) -> bool:
+    """Whether an entry is the number of a GPU, or begins the UUID of one."""
+    if entry.isdecimal() and entry.isascii():
+        return int(entry[:9]) < count
+    return any(uuid.startswith(entry) for uuid in known)

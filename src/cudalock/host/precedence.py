@@ -122,6 +122,7 @@ class _Maker:
         self._compat: CudaCompat = "strict"
         self._capabilities: tuple[ComputeCapability, ...] = ()
         self._tegra = False
+        self._wsl = False
         self._cpu = False
 
     def finish(self, *, python: PythonChoice, platform: Platform, name: str | None) -> Target:
@@ -136,6 +137,7 @@ class _Maker:
             cuda_compat=self._compat,
             capabilities=self._capabilities,
             tegra=self._tegra,
+            wsl=self._wsl,
             cpu=self._cpu,
             name=name,
             origins=tuple(Origin(field=key, text=self._origins[key]) for key in self._origins),
@@ -190,6 +192,7 @@ class _Maker:
         self._compat_from_levels()
         self._driver, self._driver_cuda = detected.driver, detected.driver_cuda
         self._capabilities, self._tegra = detected.capabilities, detected.tegra
+        self._wsl = detected.wsl
         for key, source in (
             ("driver", detected.driver_source),
             ("driver_cuda", detected.driver_cuda_source),

@@ -11,6 +11,7 @@ from cudalock.cuda import (
     CudaVersion,
     DriverVersion,
     cuda_from_number,
+    l4t_cuda,
     parse_compute_capability,
     parse_driver_version,
 )
@@ -24,6 +25,7 @@ __all__ = [
     "read_capability",
     "read_driver",
     "read_driver_file",
+    "read_l4t",
     "read_libcuda",
     "read_smi",
     "words",
@@ -32,6 +34,8 @@ __all__ = [
 MOST_GPUS = 256
 SMI = "nvidia-smi"
 _DRIVER_IN_TEXT = re.compile(r"(?<![\w.])([1-9][0-9]{2,3}\.[0-9]{1,3}(?:\.[0-9]{1,3})?)(?![\w.])")
+
+_L4T = re.compile(r"# R([0-9]{1,3}) \(release\), REVISION: ([0-9]{1,3})(?:\.[0-9]{1,3})?(?![0-9.])")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -82,6 +86,20 @@ def read_driver_file(text: str | None, *, source: str) -> SourceAnswer:
     if driver is None:
         return SourceAnswer(source=source, status="failed", detail="no driver version in it")
     return SourceAnswer(source=source, status="answered", driver=driver)
+
+
+def read_l4t(text: str | None, *, source: str) -> SourceAnswer:
+    """Read the release of a Jetson's system: ``# R36 (release), REVISION: 4.0, GCID: …``."""
+    found = None if text is None else _L4T.search(text[:1000])
+    if found is None:
+        return SourceAnswer(source=source, status="failed", detail="no release of L4T in it")
+    major, minor = int(found[1]), int(found[2])
+    return SourceAnswer(
+        source=source,
+        status="answered",
+        detail=f"L4T {major}.{minor}",
+        driver_cuda=l4t_cuda(major, minor),
+    )
 
 
 def read_smi(answer: CommandAnswer, *, has_capability: bool) -> SourceAnswer:

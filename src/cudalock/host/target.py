@@ -7,6 +7,7 @@ markers and tags on every host. `precedence` makes one from what a person said.
 
 from dataclasses import dataclass, field
 from functools import lru_cache
+from typing import Literal
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
 
@@ -43,7 +44,7 @@ class Target:
     ``python`` is ``3.12`` or ``3.12.4``; ``platform`` the most demanding wheel tag it accepts;
     ``driver_cuda`` the newest CUDA its driver supports; ``cuda`` the newest release that the set
     may be built for, or ``None`` with ``cuda_any`` or ``cpu``. An empty ``capabilities`` is
-    unknown. ``origins`` and ``warnings`` tell how it was made and take no part in comparison.
+    unknown. ``wsl`` is a Linux under Windows, whose driver is Windows' own. ``origins`` and ``warnings`` tell how it was made and take no part in comparison.
     """
 
     python: str
@@ -57,6 +58,7 @@ class Target:
     cuda_compat: CudaCompat = "strict"
     capabilities: tuple[ComputeCapability, ...] = ()
     tegra: bool = False
+    wsl: bool = False
     cpu: bool = False
     name: str | None = None
     origins: tuple[Origin, ...] = field(default=(), compare=False)
@@ -74,6 +76,11 @@ class Target:
         return self.platform != "win_amd64"
 
     @property
+    def driver_system(self) -> Literal["linux", "windows"]:
+        """Whose drivers the target's counts among: under WSL they are those of Windows."""
+        return "linux" if self.is_linux and not self.wsl else "windows"
+
+    @property
     def machine(self) -> str:
         """``x86_64`` or ``aarch64``."""
         return parse_platform(self.platform).machine
@@ -88,7 +95,7 @@ def marker_environment(target: Target) -> dict[str, str]:
 
     A target that gives only ``3.12`` has ``python_full_version`` 3.12.0, as
     ``uv pip compile --python-version 3.12`` has. The release and version of the operating system
-    are unknown and empty.
+    are unknown and empty, but for the kernel of a Jetson, whose release has the word ``tegra`` in it.
     """
     platform = parse_platform(target.platform)
     full = target.python if target.python.count(".") > 1 else f"{target.python}.0"
@@ -98,7 +105,8 @@ def marker_environment(target: Target) -> dict[str, str]:
         "os_name": "posix" if platform.is_linux else "nt",
         "platform_machine": platform.machine if platform.is_linux else "AMD64",
         "platform_python_implementation": "CPython",
-        "platform_release": "",
+        # `'tegra' in platform_release` is how requirements tell a Jetson from other machines.
+        "platform_release": "tegra" if target.tegra else "",
         "platform_system": "Linux" if platform.is_linux else "Windows",
         "platform_version": "",
         "python_full_version": full,

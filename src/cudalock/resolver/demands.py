@@ -8,7 +8,6 @@ target and is a *violation*; a demand on a package nothing pins (``<cuda-toolkit
 
 from collections.abc import Iterable
 from dataclasses import dataclass
-from typing import Literal
 
 from cudalock.cuda import (
     ComputeCapability,
@@ -177,7 +176,7 @@ def _absent(cuda: CudaVersion, capability: ComputeCapability) -> bool:
 def _driver_needed(variant: Variant, target: Target) -> str | None:
     """Say which driver the variant needs, when the target's known one is older."""
     runtime = variant.runtime or 0
-    system: Literal["linux", "windows"] = "linux" if target.is_linux else "windows"
+    system = target.driver_system
     floor = floor_driver(runtime, system=system)
     needs = f", which needs driver {floor}" if floor is not None else ""
     if target.driver is None:

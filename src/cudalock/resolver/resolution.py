@@ -155,21 +155,22 @@ def _faults(world: World, solution: Solution) -> Iterator[str]:
 
 
 def needed_driver(target: Target, variants: list[Variant]) -> DriverVersion | None:
-    """Return the oldest Linux driver a set needs, by the target's policy; None without CUDA.
+    """Return the oldest driver a set needs, by the target's policy; None without CUDA.
 
     Under ``strict`` the toolkit row of the newest release in the set, under ``minor`` the floor of
     its major (NVIDIA's minor-version compatibility). What a wheel variant asks of the driver counts
-    under either.
+    under either. Drivers are numbered by system, and none is published for CUDA 13 on Windows.
     """
+    system = target.driver_system
     majors = [variant.runtime for variant in variants if variant.runtime is not None]
     releases = [variant.cuda for variant in variants if variant.cuda is not None]
     if not majors:
         return None
-    floor = floor_driver(max(majors))
-    row = toolkit_driver(max(releases)) if releases else None
+    floor = floor_driver(max(majors), system=system)
+    row = toolkit_driver(max(releases), system=system) if releases else None
     needed = row if target.cuda_compat == "strict" and row is not None else floor
     bounds = [
-        toolkit_driver(seen.cuda)
+        toolkit_driver(seen.cuda, system=system)
         for variant in variants
         for seen in variant.evidence
         if seen.kind == "variant" and seen.cuda is not None

@@ -42,8 +42,7 @@ __all__ = [
     "observe_part",
 ]
 
-_NAME_SUFFIX = re.compile(r"-cu(?:da)?(1[0-9])(\d)?x?\Z")
-_FOLDER = re.compile(r"cu(1[0-9])(\d{1,2})\Z")
+_NAME_SUFFIX = re.compile(r"-cu(?:da)?([1-9][0-9])(\d)?x?\Z")
 Strength = Literal["requires-dist", "knowledge", "variant", "label", "path", "name"]
 _ORDER: tuple[Strength, ...] = ("requires-dist", "knowledge", "variant", "label", "path", "name")
 _WEAK: frozenset[Strength] = frozenset({"path", "name"})
@@ -186,8 +185,9 @@ def _variant_observations(file: ListedFile) -> list[Observation]:
 
 def _weak_observations(file: ListedFile) -> list[Observation]:
     found: list[Observation] = []
-    if file.folder is not None and (folder := _FOLDER.match(file.folder)):
-        cuda = CudaVersion(major=int(folder[1]), minor=int(folder[2]))
+    # A folder is named as a label would be.
+    cuda = None if file.folder is None else label_of(file.folder).cuda
+    if cuda is not None:
         found.append(
             Observation(
                 kind="path",

@@ -37,10 +37,10 @@ _FIRST_SUFFIXED = 90
 ARCHITECTURE_NUMBERS = range(20, 1000)
 # `fmha_sm_100f.cubin`, `Kernel_Sm100f_x.cubin`, `bmmSm100a.cubin`: a capital or a break begins the word,
 # and the number ends at what cannot belong to it.
-_NAME = re.compile(r"(?:Sm|SM|(?<![A-Za-z])sm)[_-]?([2-9][0-9]|1[0-9]{2})([af]?)(?![0-9a-z])")
-_NOTE = re.compile(rb"-arch[ =]sm_([2-9][0-9]|1[0-9]{2})([af]?)(?=[^0-9a-z])")
+_NAME = re.compile(r"(?:Sm|SM|(?<![A-Za-z])sm)[_-]?([2-9][0-9]|[1-9][0-9]{2})([af]?)(?![0-9a-z])")
+_NOTE = re.compile(rb"-arch[ =]sm_([2-9][0-9]|[1-9][0-9]{2})([af]?)(?=[^0-9a-z])")
 _PTX_VERSION = re.compile(rb"^\s*\.version\s+([0-9]{1,2})\.([0-9]{1,2})\s", re.MULTILINE)
-_PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_([2-9][0-9]|1[0-9]{2})([af]?)[\s,]", re.MULTILINE)
+_PTX_TARGET = re.compile(rb"^\s*\.target\s+sm_([2-9][0-9]|[1-9][0-9]{2})([af]?)[\s,]", re.MULTILINE)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, order=True)
