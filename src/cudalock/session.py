@@ -17,7 +17,7 @@ from typing import Self
 from cudalock.cuda import CudaVersion, known_majors, newest_minor
 from cudalock.errors import IndexAccessError, ResolutionStoppedError, UsageError, WheelError
 from cudalock.explain.remedies import Remedy, find_remedies
-from cudalock.host import Target, marker_environment, supported_tags
+from cudalock.host import Target, marker_environment, releases_to_try, supported_tags
 from cudalock.index.client import Client, open_client
 from cudalock.index.definitions import Definition, load_definitions
 from cudalock.index.find_links import local_path
@@ -28,13 +28,14 @@ from cudalock.index.recorded import Recording, load_recording
 from cudalock.index.routes import AddedIndex, RoutingOptions, newest_known_minor
 from cudalock.index.routing import Router
 from cudalock.index.source import IndexSource
+from cudalock.index.survey import Survey, listed_projects, survey_index
 from cudalock.lock.build import build_lock
 from cudalock.lock.model import Lock
 from cudalock.resolver.admitted import admitted_by_request
 from cudalock.resolver.conflict import Conflict, NoSolutionError
 from cudalock.resolver.crawl import Crawl
 from cudalock.resolver.file_notes import hash_warnings
-from cudalock.resolver.notes import describe
+from cudalock.resolver.notes import describe, unpublished_warnings
 from cudalock.resolver.request import Request
 from cudalock.resolver.resolution import Resolution, ResolvedPackage, SetWarning, solve
 from cudalock.resolver.source import Source
@@ -203,6 +204,34 @@ class Session:
         )
         return self._source
 
+    def survey(self, definition: Definition, projects: Iterable[str] = ()) -> Survey:
+        """Return what a publisher serves, of all its projects or of some, for any machine and CUDA."""
+        every = definition.projects | definition.nightly_projects | definition.serves
+        recording = self._recordings.get(definition.name)
+        found = survey_index(
+            definition,
+            sources=[self._source_of_major(major) for major in known_majors()],
+            projects=tuple(projects) or every,
+            executor=self._executor,
+            progress=None if self._progress is None else partial(self._progress, "survey"),
+            recorded=recording is not None,
+        )
+        if recording is not None:
+            return replace(found, beside=recording.project_names)
+        files = [file for project in found.projects for file in project.files]
+        if definition.dialect == "flat" or not files:
+            return found
+        newest = max(files, key=lambda file: (file.folder or "", file.index_url))
+        return replace(found, beside=listed_projects(self.client, newest.index_url))
+
+    def _source_of_major(self, major: int) -> IndexSource:
+        """Return a source that asks for every release of a CUDA major, for any machine."""
+        newest = newest_minor(major) or CudaVersion(major=major, minor=0)
+        target = Target(
+            python="3.12", platform="manylinux_2_28_x86_64", cuda=newest, cuda_compat="minor"
+        )
+        return self.source(target).for_any_machine()
+
     def resolve(self, request: Request, target: Target) -> Resolution:
         """Return the set for a target.
 
@@ -216,7 +245,7 @@ class Session:
         notes = [SetWarning(code="index", message=note) for note in source.origin_notes]
         known = {warning.message for warning in resolution.warnings}
         extra = [
-            *_unpublished(resolution, source.absent_folders()),
+            *unpublished_warnings(resolution, source.absent_folders()),
             *(note for note in notes if note.message not in known),
         ]
         return replace(resolution, warnings=(*resolution.warnings, *extra))
@@ -240,7 +269,7 @@ class Session:
 
     def _resolve_any(self, request: Request, target: Target) -> Resolution:
         refused: list[tuple[CudaVersion, NoSolutionError]] = []
-        for release in _releases_to_try(target):
+        for release in releases_to_try(target):
             one = replace(target, cuda=release, cuda_any=False)
             try:
                 resolution = self.resolve(request, one)
@@ -355,33 +384,3 @@ def _asked_hashes(request: Request, project: str) -> frozenset[str]:
     """Return the hashes that the person gives with the requirements on a project."""
     entries = [entry for entry in request.requirements if entry.project == project]
     return frozenset(sha256 for entry in entries for sha256 in entry.sha256)
-
-
-def _releases_to_try(target: Target) -> list[CudaVersion]:
-    """Return a release a major the driver runs, newest first (unknown driver: all known)."""
-    runs = target.driver_cuda
-    releases = []
-    for major in sorted(known_majors(), reverse=True):
-        newest = newest_minor(major)
-        if newest is None or (runs is not None and major > runs.major):
-            continue
-        releases.append(runs if runs is not None and major == runs.major else newest)
-    return releases
-
-
-def _unpublished(resolution: Resolution, absent: Iterable[tuple[str, str]]) -> list[SetWarning]:
-    """Say which newer folders a publisher of the set does not have: ``cu131`` of PyTorch."""
-    cuda = resolution.target.cuda
-    used: dict[str, set[str]] = {}
-    for package in resolution.packages:
-        if package.file.folder is not None:
-            used.setdefault(package.file.index, set()).add(package.file.folder)
-    if cuda is None:
-        return []
-    found = []
-    for index, folder in absent:
-        if folder == cuda.label and index in used:
-            taken = ", ".join(sorted(used[index]))
-            message = f"`{index}` publishes no {folder}: {taken} is taken"
-            found.append(SetWarning(code="unpublished", message=message))
-    return found

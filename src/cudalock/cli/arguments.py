@@ -35,6 +35,7 @@ def parse_arguments(argv: Sequence[str], *, version: str) -> argparse.Namespace:
     commands = parser.add_subparsers(dest="command", metavar="COMMAND", required=True)
     _add_resolve(commands)
     _add_detect(commands)
+    _add_index(commands)
     return parser.parse_args(list(argv))
 
 
@@ -202,3 +203,32 @@ def _add_detect(commands: "argparse._SubParsersAction[_Parser]") -> None:
         allow_abbrev=False,
     )
     _add_common(parser)
+
+
+def _add_index(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser(
+        "index",
+        help="show what publishers serve, and what is wrong with an index",
+        description="Show the publishers that are known, what one serves, and what is wrong with it.",
+        allow_abbrev=False,
+    )
+    actions = parser.add_subparsers(dest="action", metavar="ACTION", required=True)
+    listed = actions.add_parser("list", help="the publishers that are known; asks nobody")
+    _add_common(listed)
+    shown = actions.add_parser("show", help="what a publisher serves, by project and CUDA release")
+    examined = actions.add_parser("doctor", help="what is wrong with a publisher's index")
+    for each in (shown, examined):
+        each.add_argument("name", metavar="NAME", help="a publisher, or the URL of an index")
+        each.add_argument(
+            "--only",
+            metavar="PROJECT",
+            action="append",
+            default=[],
+            help="ask for this project only (repeatable; needed for a URL)",
+        )
+        group = each.add_argument_group("indices")
+        group.add_argument("--default-index", metavar="URL", help="the default index")
+        group.add_argument("--recorded", action="store_true", help="answer from recorded pages")
+        group.add_argument("--offline", action="store_true", help="use the cache only")
+        group.add_argument("--cache-dir", metavar="DIR", help="where pages and metadata are kept")
+        _add_common(each)

@@ -56,6 +56,14 @@ def _run(args: Namespace, terminal: Terminal) -> int:
             from cudalock.cli.detect import run_detect  # noqa: PLC0415 - one command's imports
 
             return run_detect(args, os.environ, terminal)
+        case "index" if args.action == "list":
+            from cudalock.cli.index_list import run_index_list  # noqa: PLC0415 - as above
+
+            return run_index_list(args)
+        case "index":
+            from cudalock.cli.index_command import run_index  # noqa: PLC0415 - as above
+
+            return run_index(args, os.environ, terminal)
         case _:
             from cudalock.cli.resolve import run_resolve  # noqa: PLC0415 - as above
 

@@ -14,6 +14,7 @@ from cudalock.host.target import (
     Target,
     TargetWarning,
     marker_environment,
+    releases_to_try,
     supported_tags,
 )
 
@@ -32,5 +33,6 @@ __all__ = [
     "make_target",
     "marker_environment",
     "needs_detection",
+    "releases_to_try",
     "supported_tags",
 ]

@@ -11,11 +11,24 @@ from typing import Literal
 
 from packaging.tags import Tag, compatible_tags, cpython_tags
 
-from cudalock.cuda import ComputeCapability, CudaVersion, DriverVersion
+from cudalock.cuda import (
+    ComputeCapability,
+    CudaVersion,
+    DriverVersion,
+    known_majors,
+    newest_minor,
+)
 from cudalock.host.options import CudaCompat
 from cudalock.host.platforms import parse_platform
 
-__all__ = ["Origin", "Target", "TargetWarning", "marker_environment", "supported_tags"]
+__all__ = [
+    "Origin",
+    "Target",
+    "TargetWarning",
+    "marker_environment",
+    "releases_to_try",
+    "supported_tags",
+]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -131,3 +144,15 @@ def _supported_tags(python_minor: str, free_threaded: bool, platform: str) -> tu
         *cpython_tags(version, abis=[abi], platforms=platforms),
         *compatible_tags(version, interpreter=interpreter, platforms=platforms),
     )
+
+
+def releases_to_try(target: Target) -> list[CudaVersion]:
+    """Return a release a major the driver runs, newest first (unknown driver: all known)."""
+    runs = target.driver_cuda
+    releases = []
+    for major in sorted(known_majors(), reverse=True):
+        newest = newest_minor(major)
+        if newest is None or (runs is not None and major > runs.major):
+            continue
+        releases.append(runs if runs is not None and major == runs.major else newest)
+    return releases

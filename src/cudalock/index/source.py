@@ -20,6 +20,7 @@ from packaging.specifiers import SpecifierSet
 
 from cudalock.index.asking import FolderAsker
 from cudalock.index.client import Client
+from cudalock.index.definitions import Definition
 from cudalock.index.file_reader import FileReader
 from cudalock.index.find_links import parse_direct_file, parse_find_links
 from cudalock.index.known import known_names
@@ -119,6 +120,10 @@ class IndexSource:
             admitted=admitted,
             as_of=as_of,
         )
+
+    def for_any_machine(self) -> "IndexSource":
+        """Return this source without a target: every wheel is read, whatever its tags."""
+        return self.rerouted(self._router)
 
     def __enter__(self) -> Self:
         return self
@@ -243,6 +248,23 @@ class IndexSource:
                     if any(answer.files or answer.unfit for answer in found):
                         return sibling
         return None
+
+    def answers(self, definition: Definition, project: str) -> list[PageAnswer]:
+        """Return what every folder of one definition says of a project, and of no other index.
+
+        Its nightly folders are asked too. Raises `IndexAccessError` as `listing` does.
+        """
+        nightly = bool(definition.nightly)
+        route = Route(
+            project=project,
+            index=definition.name,
+            folders=self._router.folders_of(definition, project, nightly=nightly),
+            reason="it was asked for",
+            recordable=True,
+            partner=definition.partner,
+        )
+        answered, _ = self._asker.ask_route(route, SpecifierSet(), nightly=nightly)
+        return answered
 
     # Files
 

@@ -3,7 +3,7 @@
 Each warning has a stable code. Nothing here changes the set.
 """
 
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
 from packaging.version import Version
@@ -28,7 +28,7 @@ from cudalock.resolver.variant_notes import tell_variants
 from cudalock.resolver.world import World
 from cudalock.wheel.listing import ListedFile
 
-__all__ = ["describe", "format_versions", "plural"]
+__all__ = ["describe", "format_versions", "plural", "unpublished_warnings"]
 
 
 def describe(world: World, solution: Solution) -> Resolution:
@@ -333,3 +333,23 @@ def _listing_notes(world: World, packages: tuple[ResolvedPackage, ...]) -> Itera
         yield from file_warnings(package, options.listing.statuses)
         for note in options.listing.notes:
             yield SetWarning(code="index", message=note)
+
+
+def unpublished_warnings(
+    resolution: Resolution, absent: Iterable[tuple[str, str]]
+) -> list[SetWarning]:
+    """Say which newer folders a publisher of the set does not have: ``cu131`` of PyTorch."""
+    cuda = resolution.target.cuda
+    used: dict[str, set[str]] = {}
+    for package in resolution.packages:
+        if package.file.folder is not None:
+            used.setdefault(package.file.index, set()).add(package.file.folder)
+    if cuda is None:
+        return []
+    found = []
+    for index, folder in absent:
+        if folder == cuda.label and index in used:
+            taken = ", ".join(sorted(used[index]))
+            message = f"`{index}` publishes no {folder}: {taken} is taken"
+            found.append(SetWarning(code="unpublished", message=message))
+    return found

@@ -1,0 +1,190 @@
+"""What a publisher serves, project by project: every file it lists for any machine and any CUDA.
+
+A survey asks what a resolve would ask, for each CUDA major that NVIDIA's tables know and from its
+newest minor down, so the releases a publisher has are what it answers and no list of ours. What is
+wrong with the answers is for `doctor.py`, how they are shown for `cli`.
+"""
+
+from collections.abc import Callable, Iterable, Sequence
+from concurrent.futures import Executor
+from contextlib import suppress
+from dataclasses import dataclass
+
+from packaging.version import Version
+
+from cudalock.cuda import CudaVersion
+from cudalock.errors import IndexAccessError, WheelError
+from cudalock.index.anchors import CutPageError, read_anchors
+from cudalock.index.client import Client
+from cudalock.index.definitions import Definition
+from cudalock.index.source import IndexSource
+from cudalock.index.union import unite
+from cudalock.wheel.evidence import label_of
+from cudalock.wheel.listing import FileRejection, IndexAnswer, ListedFile
+from cudalock.wheel.names import parse_project_name
+
+__all__ = [
+    "Cell",
+    "ProjectSurvey",
+    "Survey",
+    "cuda_of",
+    "listed_projects",
+    "survey_index",
+]
+
+_NO_LIST = frozenset({401, 403, 404, 405, 410})
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Cell:
+    """What there is of a project for one CUDA release: how many files, and the newest version."""
+
+    count: int
+    newest: Version
+    uploaded: str | None = None
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class ProjectSurvey:
+    """One project on one index.
+
+    ``files`` hold each URL once, nightly ones beside the others; ``answers`` what each folder said;
+    ``error`` why the index could not be read, if so: then nothing is known to be missing. ``by_folder``
+    says that folders tell the CUDA of files without a label.
+    """
+
+    project: str
+    files: tuple[ListedFile, ...] = ()
+    rejections: tuple[FileRejection, ...] = ()
+    answers: tuple[IndexAnswer, ...] = ()
+    statuses: tuple[str, ...] = ()
+    error: str = ""
+    by_folder: bool = False
+
+    @property
+    def whole(self) -> bool:
+        """Whether every page that was asked for was seen whole, or is known to be absent."""
+        return not self.error and all(a.status in ("listed", "absent") for a in self.answers)
+
+    def cells(self) -> dict[CudaVersion | None, Cell]:
+        """Return what there is by CUDA release; None stands for files that name none."""
+        groups: dict[CudaVersion | None, list[ListedFile]] = {}
+        for file in self.files:
+            groups.setdefault(cuda_of(file, by_folder=self.by_folder), []).append(file)
+        return {cuda: _cell(files) for cuda, files in groups.items()}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Survey:
+    """A publisher: ``definition`` says what it should have, ``projects`` what it answered."""
+
+    definition: Definition
+    projects: tuple[ProjectSurvey, ...]
+    recorded: bool = False
+    beside: frozenset[str] = frozenset()
+
+    @property
+    def releases(self) -> tuple[CudaVersion, ...]:
+        """Every CUDA release that some file is for, ascending."""
+        return tuple(
+            sorted({c for project in self.projects for c in project.cells() if c is not None})
+        )
+
+
+def cuda_of(file: ListedFile, *, by_folder: bool) -> CudaVersion | None:
+    """Return the release a file is for, by its label.
+
+    A file without any label is told by its folder where the publisher says that folders tell it
+    (``by_folder``), and by nothing elsewhere: old builds lie in every folder.
+    """
+    local = file.wheel.version.local
+    if local is not None or not by_folder or file.folder is None:
+        return label_of(local).cuda
+    return label_of(file.folder).cuda
+
+
+def survey_index(
+    definition: Definition,
+    *,
+    sources: Sequence[IndexSource],
+    projects: Iterable[str],
+    executor: Executor,
+    progress: Callable[[str, int], None] | None = None,
+    recorded: bool = False,
+    beside: frozenset[str] = frozenset(),
+) -> Survey:
+    """Ask a publisher for ``projects``, by ``sources`` that ask for one CUDA major each.
+
+    Costs one request for each folder and project. An index that cannot be read is an error of its
+    project, not of the survey.
+    """
+    names = sorted(set(projects))
+    waiting = [
+        [executor.submit(_ask, source, definition, project) for source in sources]
+        for project in names
+    ]
+    found = []
+    for number, (project, futures) in enumerate(zip(names, waiting, strict=True), 1):
+        parts = [future.result() for future in futures]
+        found.append(_joined(project, parts, by_folder="folder" in definition.labels))
+        if progress is not None:
+            progress(project, number)
+    return Survey(definition=definition, projects=tuple(found), recorded=recorded, beside=beside)
+
+
+def _ask(source: IndexSource, definition: Definition, project: str) -> ProjectSurvey:
+    try:
+        answered = source.answers(definition, project)
+    except IndexAccessError as error:
+        return ProjectSurvey(project=project, error=str(error))
+    return ProjectSurvey(
+        project=project,
+        files=tuple(file for answer in answered for file in answer.files),
+        rejections=tuple(r for answer in answered for r in answer.rejections),
+        answers=tuple(answer.answer for answer in answered),
+        statuses=tuple(answer.status for answer in answered if answer.status is not None),
+    )
+
+
+def listed_projects(client: Client, url: str) -> frozenset[str]:
+    """Return the projects that the list at a folder's own address names; none if there is no list.
+
+    PEP 503: the root is "an anchor per project". Publishers put variant folders between them, and
+    what is no project's name is left out. One request.
+    """
+    try:
+        page = client.fetch_page(f"{url.rstrip('/')}/", absent=_NO_LIST)
+        anchors = () if page is None else read_anchors(page.body.decode("utf-8", "replace")).anchors
+    except (IndexAccessError, CutPageError):
+        return frozenset()
+    names = set()
+    for attributes, _ in anchors:
+        href = attributes.get("href", "")
+        last = href.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2]
+        if href.endswith("/") and label_of(last).cuda is None:
+            # A folder that is no project's name, such as `.git/`, is left out.
+            with suppress(WheelError):
+                names.add(parse_project_name(last))
+    return frozenset(names)
+
+
+def _joined(project: str, parts: Sequence[ProjectSurvey], *, by_folder: bool) -> ProjectSurvey:
+    return ProjectSurvey(
+        project=project,
+        files=unite(file for part in parts for file in part.files),
+        rejections=tuple(dict.fromkeys(r for part in parts for r in part.rejections)),
+        answers=tuple(dict.fromkeys(a for part in parts for a in part.answers)),
+        statuses=tuple(dict.fromkeys(s for part in parts for s in part.statuses)),
+        error=next((part.error for part in parts if part.error), ""),
+        by_folder=by_folder,
+    )
+
+
+def _cell(files: Sequence[ListedFile]) -> Cell:
+    newest = max(Version(file.wheel.version.public) for file in files)
+    times = [
+        file.upload_time
+        for file in files
+        if file.upload_time is not None and Version(file.wheel.version.public) == newest
+    ]
+    return Cell(count=len(files), newest=newest, uploaded=max(times, default=None))
