@@ -219,6 +219,8 @@ class Session:
         if recording is not None:
             return replace(found, beside=recording.project_names)
         files = [file for project in found.projects for file in project.files]
+        # Only a variant folder has a list that is worth reading: an index of everything lists too much.
+        files = [file for file in files if file.folder is not None]
         if definition.dialect == "flat" or not files:
             return found
         newest = max(files, key=lambda file: (file.folder or "", file.index_url))

@@ -55,14 +55,16 @@ def examine(survey: Survey, *, knowledge: Knowledge, today: date) -> tuple[Findi
 
 
 def _unread(survey: Survey) -> Iterator[Finding]:
-    for project in survey.projects:
-        if project.error:
-            yield Finding(
-                code="unreadable",
-                severity="unread",
-                message=f"{project.project}: {project.error}",
-                advice="what it would have said is not known; ask again later",
-            )
+    failed = [project for project in survey.projects if project.error]
+    for error in dict.fromkeys(project.error for project in failed):
+        names = [project.project for project in failed if project.error == error]
+        yield Finding(
+            code="unreadable",
+            severity="unread",
+            message=f"{_some(names)}: {error}",
+            advice="what it would have said is not known; ask again later",
+            facts=tuple(names),
+        )
     partial = sorted({p.project for p in survey.projects if not p.error and not p.whole})
     if partial:
         yield Finding(

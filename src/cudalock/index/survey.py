@@ -116,19 +116,25 @@ def survey_index(
     """Ask a publisher for ``projects``, by ``sources`` that ask for one CUDA major each.
 
     Costs one request for each folder and project. An index that cannot be read is an error of its
-    project, not of the survey.
+    project, not of the survey; where the first project finds it so, the others are not asked for.
     """
     names = sorted(set(projects))
-    waiting = [
-        [executor.submit(_ask, source, definition, project) for source in sources]
-        for project in names
-    ]
-    found = []
-    for number, (project, futures) in enumerate(zip(names, waiting, strict=True), 1):
-        parts = [future.result() for future in futures]
-        found.append(_joined(project, parts, by_folder="folder" in definition.labels))
-        if progress is not None:
-            progress(project, number)
+    by_folder = "folder" in definition.labels
+    found: list[ProjectSurvey] = []
+    # One project goes ahead: where nobody answers it is enough to be told so once.
+    for batch in (names[:1], names[1:]):
+        if found and found[0].error:
+            found += [ProjectSurvey(project=project, error=found[0].error) for project in batch]
+            break
+        waiting = [
+            [executor.submit(_ask, source, definition, project) for source in sources]
+            for project in batch
+        ]
+        for project, futures in zip(batch, waiting, strict=True):
+            parts = [future.result() for future in futures]
+            found.append(_joined(project, parts, by_folder=by_folder))
+            if progress is not None:
+                progress(project, len(found))
     return Survey(definition=definition, projects=tuple(found), recorded=recorded, beside=beside)
 
 
