@@ -4,7 +4,13 @@ import pytest
 
 from counting_patterns import CountingPattern, Steps
 from cudalock.index import anchors
-from cudalock.index.anchors import CutPageError, HtmlPage, read_anchors
+from cudalock.index.anchors import (
+    LINKS_LIMIT,
+    CutPageError,
+    HtmlPage,
+    ManyLinksError,
+    read_anchors,
+)
 
 PAGES = Path(__file__).parent.parent / "pages"
 
@@ -52,7 +58,7 @@ def outcome(text: str) -> HtmlPage | str:
     try:
         return read_anchors(text)
     except CutPageError as error:
-        return error.what
+        return error.found.removeprefix("one that ends inside ")
 
 
 @pytest.mark.parametrize("piece", HOSTILE)
@@ -166,4 +172,12 @@ def test_headings_meta_and_base() -> None:
 def test_a_page_that_ends_inside_something_is_cut(text: str, what: str) -> None:
     with pytest.raises(CutPageError) as caught:
         read_anchors(text)
-    assert caught.value.what == what
+    assert caught.value.found == f"one that ends inside {what}"
+
+
+def test_a_page_of_more_links_than_any_index_has_is_not_read_on() -> None:
+    link = "<a href=x>x</a>"
+    assert len(read_anchors(link * 1000).anchors) == 1000
+    with pytest.raises(ManyLinksError) as caught:
+        read_anchors(link * (LINKS_LIMIT + 2))
+    assert caught.value.found == "one of more than 250000 links"

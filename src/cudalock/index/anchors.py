@@ -12,7 +12,14 @@ import re
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-__all__ = ["Anchor", "CutPageError", "HtmlPage", "read_anchors"]
+__all__ = [
+    "LINKS_LIMIT",
+    "Anchor",
+    "CutPageError",
+    "HtmlPage",
+    "ManyLinksError",
+    "read_anchors",
+]
 
 _WS = r"[ \t\n\f\r]"
 _NOT_WS = r"[^ \t\n\f\r"
@@ -42,14 +49,23 @@ _RAW_TEXT = {
     for name in ("script", "style", "title", "textarea", "iframe", "noembed", "noframes", "xmp")
 }
 _HEADING_LIMIT = 400
+# The fullest page of a project that is known has 4,400 files; what makes a value of each link is bounded.
+LINKS_LIMIT = 250_000
 
 
 class CutPageError(Exception):
-    """The page ends inside something; ``what`` says inside what."""
+    """The page is not read: it ends inside something. ``found`` says what was found."""
 
-    def __init__(self, what: str) -> None:
-        super().__init__(what)
-        self.what = what
+    def __init__(self, found: str) -> None:
+        super().__init__(found)
+        self.found = found
+
+
+class ManyLinksError(CutPageError):
+    """The page has more links than any index lists of one project."""
+
+    def __init__(self) -> None:
+        super().__init__(f"one of more than {LINKS_LIMIT} links")
 
 
 class Anchor(NamedTuple):
@@ -75,7 +91,7 @@ class HtmlPage:
 def read_anchors(text: str) -> HtmlPage:
     """Read a whole page, in time linear in its length.
 
-    Raises `CutPageError` for a page that ends inside a tag, a comment, a link or raw text, or that
+    Raises `ManyLinksError` past 250,000 links, `CutPageError` for a page that ends inside a tag, a comment, a link or raw text, or that
     opens an html element and does not close it. A page without an html element is as good as another.
     """
     page = HtmlPage()
@@ -88,6 +104,8 @@ def read_anchors(text: str) -> HtmlPage:
     heading_start = -1
     while (match := search(text, position)) is not None:
         last = match.lastindex
+        if len(anchors) > LINKS_LIMIT:
+            raise ManyLinksError
         if link is not None:
             inside.append(text[position : match.start()])
         position = match.end()
@@ -115,7 +133,7 @@ def read_anchors(text: str) -> HtmlPage:
             elif name in _RAW_TEXT:
                 end = _RAW_TEXT[name].search(text, position)
                 if end is None:
-                    raise CutPageError(f"a {name} element")
+                    raise CutPageError(f"one that ends inside a {name} element")
                 if name == "title":
                     _keep_heading(page, text, position, end.start())
                 position = end.start()
@@ -134,19 +152,19 @@ def read_anchors(text: str) -> HtmlPage:
             # "<!-->" and "<!--->" are comments too.
             end = _COMMENT_END.search(text, position - 2)
             if end is None:
-                raise CutPageError("a comment")
+                raise CutPageError("one that ends inside a comment")
             position = max(position, end.end())
         elif last == 7:
             found = text.find(">", position - 1)
             if found < 0:
-                raise CutPageError("a declaration")
+                raise CutPageError("one that ends inside a declaration")
             position = found + 1
         elif last == 8:
-            raise CutPageError("a tag")
+            raise CutPageError("one that ends inside a tag")
     if link is not None:
-        raise CutPageError("a link")
+        raise CutPageError("one that ends inside a link")
     if opened and not closed:
-        raise CutPageError("its html element")
+        raise CutPageError("one that ends inside its html element")
     return page
 
 

@@ -146,7 +146,7 @@ class _Reader:
         try:
             page = read_anchors(text)
         except CutPageError as error:
-            raise self.not_a_page(f"one that ends inside {error.what}") from error
+            raise self.not_a_page(error.found) from error
         self._check_version(page.meta.get("pypi:repository-version"))
         status = page.meta.get("pypi:project-status", "")
         if self._withheld(status, page.meta.get("pypi:project-status-reason")):
