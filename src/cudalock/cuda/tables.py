@@ -61,6 +61,8 @@ class Tables:
     two_digit_minor_from: CudaVersion
     one_digit_minor_to: CudaVersion
     newest_two_digit_minor: int
+    newest_two_digit_major: int
+    releases_of_two_digits: frozenset[int]
 
 
 @cache
@@ -107,6 +109,8 @@ def parse_tables(text: str, *, where: str = _NAME) -> Tables:
         two_digit_minor_from=read.value("label.two_digit_minor_from", _cuda),
         one_digit_minor_to=read.value("label.one_digit_minor_to", _cuda),
         newest_two_digit_minor=read.value("label.newest_two_digit_minor", _int),
+        newest_two_digit_major=read.value("label.cuda.newest_two_digit_major", _int),
+        releases_of_two_digits=read.value("label.cuda.releases", _numbers),
     )
 
 
