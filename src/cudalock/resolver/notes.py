@@ -23,6 +23,7 @@ from cudalock.resolver.resolution import (
     SetWarning,
     edges_in_force,
     needed_driver,
+    needed_package,
 )
 from cudalock.resolver.variant_notes import tell_variants
 from cudalock.resolver.world import World
@@ -63,6 +64,7 @@ def describe(world: World, solution: Solution) -> Resolution:
         packages=packages,
         toolkit=parse_cuda_version(toolkit) if toolkit is not None else None,
         driver=needed_driver(world.target, [package.variant for package in packages]),
+        compat_package=needed_package(world.target, packages),
         as_of=world.request.as_of,
         warnings=tuple(warnings),
     )
@@ -261,7 +263,7 @@ def _disagreeing(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
 
 def _majors_only(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
     """Say which wheels ``strict`` took on a label that names only a major."""
-    if world.target.cuda_compat != "strict":
+    if world.target.any_minor:
         return
     names = [
         f"{package.project} {package.version}"
