@@ -8,19 +8,21 @@ from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
 
 from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 from cudalock.errors import UsageError, WheelError
 from cudalock.host import Detection, Target, detect
-from cudalock.resolver.request import Request, Requested
+from cudalock.resolver.request import Request, Requested, exact_pin
 from cudalock.resolver.resolution import Resolution
-from cudalock.resolver.source import Source
+from cudalock.resolver.source import MemorySource, Source
 from cudalock.resolver.world import World
 from cudalock.session import IndexOptions, Session, resolve_world
 from cudalock.wheel.knowledge import Knowledge
+from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.names import parse_requirement
 from cudalock.wheel.published import parse_as_of
 
-__all__ = ["IndexOptions", "Session", "detect_target", "resolve"]
+__all__ = ["IndexOptions", "Session", "detect_target", "find_wheel", "resolve"]
 
 
 def resolve(
@@ -83,3 +85,30 @@ def _requested(requirements: Iterable[str | Requirement]) -> tuple[Requested, ..
 def detect_target(environ: Mapping[str, str] | None = None) -> Detection:
     """Ask this machine for its driver, CUDA and GPUs; every source and its answer is kept."""
     return detect(environ=environ or {})
+
+
+def find_wheel(session: Session, requirement: str, target: Target) -> ListedFile:
+    """Return the wheel of a requirement that a resolve for a target would try first.
+
+    Raises `UsageError` where no wheel of it suits the target's Python and platform.
+    """
+    wanted = parse_requirement(requirement)
+    request = Request(requirements=(Requested(requirement=wanted, where="argument"),))
+    project = canonicalize_name(wanted.name)
+    pin = exact_pin(wanted.specifier)
+    listing = session.source(target, request).listing(
+        project, admitted=wanted.specifier, nightly=pin is not None and pin.is_prerelease
+    )
+    world = World(
+        request=request,
+        target=target,
+        source=MemorySource(listing.files, listings=[listing]),
+        knowledge=session.knowledge,
+    )
+    for candidate in world.options(project).candidates:
+        if wanted.specifier.contains(candidate.version, prereleases=pin is not None):
+            return candidate.file
+    raise UsageError(
+        f"expected a wheel of `{requirement[:80]}` for Python {target.python} and"
+        f" {target.platform}, found none among {len(listing.files)} that may fit"
+    )

@@ -9,6 +9,7 @@ from typing import Any
 import pytest
 
 from cudalock.cli.main import main
+from cudalock.host import Detection
 from default_index_site import Site, default_index
 
 _TAG = "cp312-cp312-manylinux_2_28_x86_64"
@@ -330,3 +331,38 @@ def test_variables_of_the_environment_stand_in_for_flags(
     assert main(["resolve", "torch", *_GPU, "-o", str(lock)]) == 0
     assert 'version = "2.10.0"' in lock.read_text(encoding="utf-8")
     assert (ask.folder / "elsewhere").is_dir()
+
+
+def _no_detection(_: object) -> Detection:
+    raise AssertionError("this machine was asked")
+
+
+def test_a_declared_target_asks_this_machine_nothing(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # astral-sh/uv#12994, eegdash/EEGDash#385: a lock made on CI or in a container build.
+    monkeypatch.setattr("cudalock.cli.inputs.detect", _no_detection)
+    code, form = ask("left", "--cuda", "13.0", "--sm", "12.0", *_LINUX, gpu=True)
+    assert code == 0
+    assert form["target"]["capabilities"] == ["12.0"]
+    assert form["target"]["driver"] is None
+    # The set holds no CUDA, so it needs no driver; with CUDA it records the one it needs.
+    assert form["needs_driver"] is None
+
+
+def test_without_a_driver_and_without_flags_nothing_is_guessed(
+    site: Site,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("cudalock.cli.inputs.detect", lambda _: Detection(answers=()))
+    lock = tmp_path / "pylock.toml"
+    code = main(["resolve", "left", "--default-index", site.url, "-o", str(lock)])
+    assert code == 2
+    said = " ".join(capsys.readouterr().err.split())
+    assert "no NVIDIA driver was found on this machine and none was given" in said
+    assert all(flag in said for flag in ("--driver", "--driver-cuda", "--cuda", "--sm", "--cpu"))
+    assert not lock.exists()
+    assert site.server is not None
+    assert site.server.asked == []

@@ -4,35 +4,18 @@ Looks at single characters are counted in `test_index_anchors.py`; here it is al
 """
 
 import json
-import sys
 from collections.abc import Callable
 from contextlib import suppress
 
 import pytest
 
+from counting_calls import calls_of
 from cudalock.errors import CudalockError
 from cudalock.index.simple import PageContext, parse_page
 from cudalock.index.union import unite
 from cudalock.wheel.listing import ListedFile
 
 CONTEXT = PageContext(index="publisher", index_url="https://index.example.org/whl")
-
-
-def calls_of(work: Callable[[], object]) -> int:
-    """Count the calls of Python and C functions."""
-    count = 0
-
-    def note(_frame: object, event: str, _argument: object) -> None:
-        nonlocal count
-        count += event in ("call", "c_call")
-
-    before = sys.getprofile()
-    sys.setprofile(note)
-    try:
-        work()
-    finally:
-        sys.setprofile(before)
-    return count
 
 
 def read(text: str, project: str | None = "left") -> tuple[ListedFile, ...]:

@@ -1,6 +1,5 @@
 """Reading a lock: each rule broken once, all faults at once, and any text at all."""
 
-import time
 from contextlib import suppress
 from dataclasses import replace
 from pathlib import PurePosixPath
@@ -10,6 +9,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from builders import locked_package, locked_wheel
+from counting_calls import calls_of
 from cudalock.errors import InvalidLockError, UsageError
 from cudalock.lock import (
     Lock,
@@ -383,18 +383,16 @@ def test_strong_hashes_beside_sha256_are_kept() -> None:
         "a",
     ],
 )
-def test_reading_time_grows_with_the_text(unit: str) -> None:
-    def seconds(count: int) -> float:
-        best = 1e9
-        for _ in range(2):
-            start = time.perf_counter()
+def test_reading_costs_grow_with_the_text(unit: str) -> None:
+    def calls(count: int) -> int:
+        def read() -> None:
             with pytest.raises(LockFaultsError):
                 parse_lock(unit * count, where="x")
-            best = min(best, time.perf_counter() - start)
-        return best
 
-    # Generous: the machine is shared. A quadratic reader needs 16 times as long.
-    assert seconds(20_000) < 8 * seconds(5_000) + 0.05
+        return calls_of(read)
+
+    # A quadratic reader needs 16 times as many.
+    assert calls(2_000) < 5 * calls(500) + 200
 
 
 @given(st.text(max_size=300))

@@ -8,7 +8,8 @@ from packaging.version import Version
 from cudalock.cuda import CudaVersion, parse_compute_capability, parse_driver_version
 from cudalock.host import Target
 from cudalock.index.knowledge_files import parse_knowledge
-from cudalock.resolver.notes import describe, format_versions, plural
+from cudalock.resolver.held_back import format_versions, plural
+from cudalock.resolver.notes import describe
 from cudalock.resolver.request import Request
 from cudalock.resolver.resolution import Resolution, solve
 from cudalock.resolver.source import MemorySource

@@ -36,6 +36,7 @@ def parse_arguments(argv: Sequence[str], *, version: str) -> argparse.Namespace:
     _add_resolve(commands)
     _add_detect(commands)
     _add_index(commands)
+    _add_inspect(commands)
     return parser.parse_args(list(argv))
 
 
@@ -233,3 +234,24 @@ def _add_index(commands: "argparse._SubParsersAction[_Parser]") -> None:
         group.add_argument("--offline", action="store_true", help="use the cache only")
         group.add_argument("--cache-dir", metavar="DIR", help="where pages and metadata are kept")
         _add_common(each)
+
+
+def _add_inspect(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser(
+        "inspect",
+        help="show what a wheel is built for, from its bytes",
+        description="Read a wheel, library by library: architectures, PTX, and what it needs.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "wheel", metavar="WHEEL", help="a file, a URL, or a requirement: torch==2.11.0"
+    )
+    parser.add_argument(
+        "--tier",
+        choices=("T1", "T2", "T3", "T4"),
+        default="T4",
+        help="how deep: names, heads of libraries, until the target's code is seen, whole (T4)",
+    )
+    _add_target(parser)
+    _add_indices(parser)
+    _add_common(parser)

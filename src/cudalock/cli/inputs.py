@@ -45,7 +45,7 @@ from cudalock.session import IndexOptions
 from cudalock.wheel.names import parse_project_name
 from cudalock.wheel.published import AsOf, parse_as_of
 
-__all__ = ["Inputs", "cache_directory", "gather"]
+__all__ = ["Inputs", "cache_directory", "gather", "given_default", "index_options"]
 
 _PROJECT_FILE = "pyproject.toml"
 _FILE_LIMIT = 4 * 1024 * 1024
@@ -107,8 +107,8 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
     return Inputs(
         request=request,
         target=target,
-        indices=_indices(args, environ, project, files, sources),
-        default_index=_given_default(args, files),
+        indices=index_options(args, environ, project, files, sources),
+        default_index=given_default(args, files),
         lock_path=Path(args.output) if args.output else folder / lock_file_name(target.name),
         folder=folder,
         warnings=(
@@ -336,13 +336,14 @@ def _linked(entry: RequestedRequirement, source: UvSource) -> RequestedRequireme
     return replace(entry, requirement=changed)
 
 
-def _indices(
+def index_options(
     args: Namespace,
     environ: Mapping[str, str],
     project: ProjectFile | None,
     files: list[RequirementsFile],
     sources: Mapping[str, str],
 ) -> IndexOptions:
+    """Return which indices flags and files name; the default one is left open."""
     added = [parse_index_option(text) for text in args.index]
     links = list(args.find_links)
     for file in files:
@@ -370,7 +371,8 @@ def _indices(
     )
 
 
-def _given_default(args: Namespace, files: list[RequirementsFile]) -> IndexUrl | None:
+def given_default(args: Namespace, files: list[RequirementsFile]) -> IndexUrl | None:
+    """Return the default index that a flag or a file names."""
     if args.default_index:
         return parse_index_url(args.default_index, where="--default-index")
     return next((file.index_url for file in files if file.index_url is not None), None)

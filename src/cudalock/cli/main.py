@@ -64,6 +64,10 @@ def _run(args: Namespace, terminal: Terminal) -> int:
             from cudalock.cli.index_command import run_index  # noqa: PLC0415 - as above
 
             return run_index(args, os.environ, terminal)
+        case "inspect":
+            from cudalock.cli.inspect_command import run_inspect  # noqa: PLC0415 - as above
+
+            return run_inspect(args, os.environ, terminal)
         case _:
             from cudalock.cli.resolve import run_resolve  # noqa: PLC0415 - as above
 

@@ -15,7 +15,7 @@ __all__ = ["report_conflict", "report_near_names", "report_resolution"]
 _QUIET_CODES = frozenset({"assumed-metadata"})
 _NOTES = frozenset(
     {"held-back", "index", "unpublished", "major-only", "cuda-any", "as-of", "nightly-older"}
-    | {"two-builds"}
+    | {"two-builds", "newer-minor"}
 )
 
 

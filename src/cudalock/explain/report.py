@@ -14,7 +14,7 @@ from packaging.version import Version
 from cudalock.host import Target, compat_package
 from cudalock.resolver.conflict import Conflict, ConflictFact, ProjectSummary
 from cudalock.resolver.facts import FactKind
-from cudalock.resolver.notes import format_versions, plural
+from cudalock.resolver.held_back import format_versions, plural
 
 __all__ = [
     "format_conflict",

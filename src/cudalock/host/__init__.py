@@ -9,6 +9,7 @@ from cudalock.host.detection import Detection, Gpu, SourceAnswer
 from cudalock.host.forward import compat_package
 from cudalock.host.interpreter import Interpreter
 from cudalock.host.options import NamedTarget, TargetOptions
+from cudalock.host.platforms import Platform, parse_platform
 from cudalock.host.precedence import make_target, needs_detection
 from cudalock.host.target import (
     Origin,
@@ -25,6 +26,7 @@ __all__ = [
     "Interpreter",
     "NamedTarget",
     "Origin",
+    "Platform",
     "SourceAnswer",
     "Target",
     "TargetOptions",
@@ -35,6 +37,7 @@ __all__ = [
     "make_target",
     "marker_environment",
     "needs_detection",
+    "parse_platform",
     "releases_to_try",
     "supported_tags",
 ]

@@ -19,6 +19,7 @@ from cudalock.resolver.dating import late_fact
 from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_violations
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.selection import candidate_key, variant_key
+from cudalock.resolver.tag_reasons import GLIBC, tag_rejection
 from cudalock.resolver.variants import (
     UNKNOWN_VARIANT,
     SettledVariant,
@@ -36,7 +37,7 @@ from cudalock.wheel.evidence import (
     may_hold_code,
     observe_file,
 )
-from cudalock.wheel.filename import WheelFile, parse_wheel_file
+from cudalock.wheel.filename import parse_wheel_file
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import HashAside, ListedFile, ProjectListing
 from cudalock.wheel.names import parse_specifiers, parse_version
@@ -107,6 +108,7 @@ class ProjectOptions:
     ruled_out: tuple[tuple[Version, str, int], ...]
     listing: ProjectListing
     pythons: frozenset[tuple[str, str]]
+    platform: str
     unseen: Fact | None = None
 
     @property
@@ -123,7 +125,7 @@ class ProjectOptions:
                 wheel = parse_wheel_file(filename)
             except WheelError:
                 continue
-            key = (wheel.version, _tag_rejection(wheel, self.pythons))
+            key = (wheel.version, tag_rejection(wheel, self.pythons, self.platform))
             counts[key] = counts.get(key, 0) + 1
         project = self.project
         found = [
@@ -204,7 +206,7 @@ def rejection_fact(project: str, kind: str, source: str = "") -> Fact:
         kind=fact_kind,
         subject=project,
         object=kind,
-        detail=_REASONS.get(kind, kind),
+        detail=f"for {kind} or newer" if kind.startswith(GLIBC) else _REASONS.get(kind, kind),
         source=source,
     )
 
@@ -244,7 +246,7 @@ def build_options(
         rank = min((tag_ranks[t] for t in file.wheel.tags if t in tag_ranks), default=None)
         reason: str | None
         if rank is None:
-            reason = _tag_rejection(file.wheel, pythons)
+            reason = tag_rejection(file.wheel, pythons, target.platform)
         elif sha256 and len(file.sha256) == 1 and file.sha256[0] not in sha256:
             reason = "hash"
         elif found and sha256.isdisjoint(file.sha256):
@@ -271,6 +273,7 @@ def build_options(
         ruled_out=tuple((*key, count) for key, count in sorted(ruled_out.items())),
         listing=listing,
         pythons=pythons,
+        platform=target.platform,
     )
     if options.complete or (cuda_project and gpu_violations(project, pins)):
         return options
@@ -353,12 +356,6 @@ def last_resort(variant: Variant, pins: Pins) -> str | None:
                 "could serve it"
             )
     return None
-
-
-def _tag_rejection(wheel: WheelFile, pythons: frozenset[tuple[str, str]]) -> str:
-    """Say which part of the wheel's tags does not fit: the Python's or the platform's."""
-    fits = any((tag.interpreter, tag.abi) in pythons for tag in wheel.tags)
-    return "platform" if fits else "python"
 
 
 def rejection_kind(

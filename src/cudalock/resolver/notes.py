@@ -6,22 +6,18 @@ Each warning has a stable code. Nothing here changes the set.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
-from packaging.version import Version
-
 from cudalock.cuda import CudaVersion, parse_cuda_version
-from cudalock.resolver.admission import obstacle
 from cudalock.resolver.build_notes import build_warnings
 from cudalock.resolver.candidates import Candidate
-from cudalock.resolver.demands import TOOLKIT, Violation
+from cudalock.resolver.demands import TOOLKIT
 from cudalock.resolver.engine import Solution
 from cudalock.resolver.file_notes import file_warnings, hash_warnings
+from cudalock.resolver.held_back import held_back_warnings
 from cudalock.resolver.nightly_notes import nightly_warnings
-from cudalock.resolver.request import Edge
 from cudalock.resolver.resolution import (
     Resolution,
     ResolvedPackage,
     SetWarning,
-    edges_in_force,
     needed_driver,
     needed_package,
 )
@@ -29,7 +25,7 @@ from cudalock.resolver.variant_notes import tell_variants
 from cudalock.resolver.world import World
 from cudalock.wheel.listing import ListedFile
 
-__all__ = ["describe", "format_versions", "plural", "unpublished_warnings"]
+__all__ = ["describe", "unpublished_warnings"]
 
 
 def describe(world: World, solution: Solution) -> Resolution:
@@ -39,11 +35,12 @@ def describe(world: World, solution: Solution) -> Resolution:
     variants = tell_variants(world, solution.candidates)
     packages = tuple(replace(p, variants=variants.metadata.get(p.project)) for p in packages)
     warnings = [
-        *_held_back(world, solution),
+        *held_back_warnings(world, solution),
         *_yanked(packages),
         *_last_resorts(world, solution),
         *_unknown(world, packages),
         *_disagreeing(packages),
+        *_newer_minors(world, packages),
         *_majors_only(world, packages),
         *_other_minor(world, solution, packages),
         *_lacking_extras(packages),
@@ -99,104 +96,6 @@ def _rivals(world: World, candidate: Candidate) -> tuple[ListedFile, ...]:
         for file in (*listing.files, *listing.elsewhere)
         if file.wheel.version.public == release and file.url != candidate.file.url
     )
-
-
-def format_versions(versions: list[Version] | tuple[Version, ...]) -> str:
-    """Format versions as a person says them: one, two with "and", else the first to the last."""
-    texts = [str(version) for version in versions]
-    if len(texts) > 2:
-        return f"{texts[0]} to {texts[-1]}"
-    return " and ".join(texts)
-
-
-def _held_back(world: World, solution: Solution) -> Iterator[SetWarning]:
-    """Say which newer releases of what the user asked for were not taken, and why."""
-    forced: dict[str, list[Edge]] = {}
-    for edge in edges_in_force(world, solution):
-        forced.setdefault(edge.node, []).append(edge)
-    for project in dict.fromkeys(edge.node for edge in world.roots):
-        chosen = solution.candidates[project]
-        options = world.options(project, nightly=chosen.file.nightly)
-        public = Version(chosen.version.public)
-        asked = [edge for edge in world.roots if edge.node == project]
-        groups: dict[tuple[str, str], tuple[str, list[Candidate]]] = {}
-        for candidate in options.candidates:
-            if Version(candidate.version.public) <= public:
-                continue
-            if obstacle(world, options, candidate, asked) is None:
-                reason = _reason(world, solution, candidate, forced)
-                if reason is not None:
-                    detail, source, against = reason
-                    groups.setdefault((detail, against), (source, []))[1].append(candidate)
-        for (detail, against), (source, held) in groups.items():
-            yield _held_back_warning(project, held, detail, source, against)
-
-
-def _held_back_warning(
-    project: str, held: list[Candidate], detail: str, source: str, against: str
-) -> SetWarning:
-    versions = sorted({Version(candidate.version.public) for candidate in held})
-    indices = " and ".join(sorted({f"`{candidate.file.index}`" for candidate in held}))
-    told = [f"held back: {project} {format_versions(versions)} on {indices}"]
-    if detail:
-        told.append(plural(detail) if len(versions) > 1 else detail)
-    if source:
-        told.append(f"({_place(source)})")
-    joint = "; " if detail else ", because "
-    message = " ".join(told) + (joint + against if against else "")
-    return SetWarning(
-        code="held-back", message=message, facts=tuple(filter(None, (detail, against)))
-    )
-
-
-def plural(detail: str) -> str:
-    """Say of several what was said of one: "is built for" becomes "are built for"."""
-    for one, several in (
-        ("is ", "are "),
-        ("shares ", "share "),
-        ("requires ", "require "),
-        ("asks ", "ask "),
-    ):
-        if detail.startswith(one):
-            return several + detail.removeprefix(one)
-    return detail
-
-
-def _reason(
-    world: World, solution: Solution, candidate: Candidate, forced: dict[str, list[Edge]]
-) -> tuple[str, str, str] | None:
-    """Return (what is said of the wheel, where, what is against it), if it is known."""
-    details = world.known(candidate)
-    violations = details.violations if details is not None else candidate.violations
-    if violations:
-        told = min(violations, key=_telling)
-        return told.fact.detail, told.fact.source, told.pin.detail
-    if details is None:
-        return None
-    if details.rejection is not None:
-        return f"is {details.rejection.detail}", "", ""
-    for demand in details.demands:
-        value = solution.values.get(demand.package)
-        if value is None or value in demand.values:
-            continue
-        for edge in forced.get(demand.package, ()):
-            if edge.fact.subject != candidate.project and not (edge.values or set()) & (
-                demand.values
-            ):
-                who = solution.candidates[edge.fact.subject]
-                against = f"{who.project} {who.version} {edge.fact.detail} ({edge.fact.source})"
-                return "", "", against
-    return None
-
-
-def _place(source: str) -> str:
-    """Shorten what was seen to what a sentence can carry."""
-    return source if len(source) <= 60 else f"{source[:57]}…"
-
-
-def _telling(violation: Violation) -> int:
-    order = ("<driver>", "<gpu", "<cuda-runtime>", "<cuda>")
-    return next(i for i, prefix in enumerate(order) if violation.package.startswith(prefix))
 
 
 def _yanked(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
@@ -259,6 +158,26 @@ def _disagreeing(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
                 message=f"{package.project} {package.version}: {'; '.join(seen)}",
                 facts=seen,
             )
+
+
+def _newer_minors(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
+    """Say which wheels ``minor`` let in: built for a newer release than the target's."""
+    release = world.target.cuda
+    names = [
+        f"{package.project} {package.version} (CUDA {package.variant.cuda})"
+        for package in packages
+        if release is not None
+        and package.variant.cuda is not None
+        and package.variant.cuda > release
+        and world.knowledge.toolkit_part(package.project) is None
+    ]
+    if names:
+        yield SetWarning(
+            code="newer-minor",
+            message=f"built for a newer release than CUDA {release}, and allowed by minor-version"
+            f" compatibility: {', '.join(names)}",
+            facts=tuple(names),
+        )
 
 
 def _majors_only(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
