@@ -190,6 +190,13 @@ def _branches(facts: Mapping[str, Any], _: _Left) -> _Rows:
     return {row["branch"]: row["cuda"] for row in facts["driver_branch_cuda"]["branch"]}
 
 
+def _forward(facts: Mapping[str, Any], _: _Left) -> _Rows:
+    return {
+        row["compat"]: " ".join(map(str, row["branches"]))
+        for row in facts["forward_compat"]["base_branches"]
+    }
+
+
 def _ptx(facts: Mapping[str, Any], _: _Left) -> _Rows:
     return dict(facts["ptx_isa_min_cuda"]["map"])
 
@@ -223,6 +230,7 @@ FED: Final[Mapping[str, Callable[[Mapping[str, Any], _Left], _Rows]]] = {
     "floor.linux": _floor("linux"),
     "floor.windows": _floor("windows"),
     "branch.cuda": _branches,
+    "forward.branches": _forward,
     "ptx.cuda": _ptx,
     "targets.sm": _targets,
     "family.members": _families,

@@ -63,7 +63,9 @@ _WHEEL_KEYS = {
     *("file", "index", "folder", "url", "requires", "extras", "python", "nightly", "yanked"),
     *("metadata", "uploaded", "sha256", "elsewhere"),
 }
-_TARGET_KEYS = {"python", "platform", "driver", "driver-cuda", "cuda", "cuda-compat", "sm", "cpu"}
+_TARGET_KEYS = {
+    *("python", "platform", "driver", "driver-cuda", "cuda", "cuda-compat", "compat", "sm", "cpu"),
+}
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -204,6 +206,7 @@ def _target(table: Mapping[str, Any]) -> Target:
         driver_cuda=runs,
         cuda=None if cpu else cuda,
         cuda_compat=table.get("cuda-compat", "strict"),
+        compat=parse_cuda_version(table["compat"]) if "compat" in table else None,
         capabilities=tuple(parse_compute_capability(text) for text in table.get("sm", [])),
         cpu=cpu,
     )

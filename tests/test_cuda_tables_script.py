@@ -60,6 +60,12 @@ def facts() -> dict[str, Any]:
                 {"branch": branch, "cuda": cuda} for branch, cuda in fed("branch.cuda").items()
             ]
         },
+        "forward_compat": {
+            "base_branches": [
+                {"compat": cuda, "branches": list(map(int, branches.split()))}
+                for cuda, branches in fed("forward.branches").items()
+            ]
+        },
         "ptx_isa_min_cuda": {"map": dict(fed("ptx.cuda"))},
         "ptxas_targets": {
             "toolkit": [
@@ -162,6 +168,8 @@ row = [{ toolkit = "13.3", linux_min = "610.43.02", windows_min = "N/A" }]
 floor = [{ major = 13, linux = "580.65.06", windows = "none" }]
 [driver_branch_cuda]
 branch = [{ branch = "580", cuda = "13.0" }]
+[forward_compat]
+base_branches = [{ compat = "13.0", branches = [570, 575] }]
 [ptx_isa_min_cuda.map]
 "9.0" = "13.0"
 [ptxas_targets]

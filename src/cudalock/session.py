@@ -181,7 +181,7 @@ class Session:
                 sources=options.sources,
             ),
             cuda=target.cuda,
-            compat=target.cuda_compat,
+            compat="minor" if target.any_minor else "strict",
             newest_minor=self._newest_minor(target),
             tegra=target.tegra,
         )

@@ -229,6 +229,74 @@ def test_a_no_that_only_the_policy_causes_says_so_and_names_the_other(ask: Asker
     assert minor["torch"] == "2.12.0"
 
 
+_FORWARD = (*_LINUX, "--only-default-index", "--driver", "570.211.01", "--cuda", "13.0")
+
+
+def test_forward_compatibility_names_the_package_that_the_machine_needs(
+    ask: Asker, capsys: pytest.CaptureFixture[str]
+) -> None:
+    _torch_of(ask)
+    flags = (*_FORWARD, "--gpu", "h100", "--cuda-compat", "forward")
+    code, form = ask("torch", *flags, gpu=True)
+    assert code == 0
+    assert [p["version"] for p in form["packages"] if p["name"] == "torch"] == ["2.11.0"]
+    assert form["needs_driver"] == "580.65.06"
+    assert form["needs_package"] == "cuda-compat-13-0"
+    lock = ask.folder / "pylock.toml"
+    site = ["--default-index", ask.site.url, "--cache-dir", str(ask.folder / "cache")]
+    assert main(["resolve", "torch", *flags, *site, "-o", str(lock)]) == 0
+    told = " ".join(capsys.readouterr().err.split())
+    assert "On driver 570.211.01 the machine needs the package cuda-compat-13-0." in told
+    tool = tomllib.loads(lock.read_text(encoding="utf-8"))["tool"]["cudalock"]
+    assert tool["needs-package"] == "cuda-compat-13-0"
+    assert tool["target"]["cuda-compat"] == "forward"
+
+
+def test_forward_compatibility_is_taken_only_when_asked_for(ask: Asker) -> None:
+    _torch_of(ask)
+    code, form = ask("torch==2.11.0", *_FORWARD, "--gpu", "h100", gpu=True)
+    assert code == 1
+    assert form["needs_package"] is None
+    told = [fact["text"] for fact in form["conflict"]["facts"]]
+    assert any("CUDA 13, which needs driver 580.65.06" in text for text in told), told
+
+
+@pytest.mark.parametrize(
+    ("gpu", "says"),
+    [
+        (("--gpu", "5090"), "is a GeForce or Titan"),
+        (("--gpu", "rtx-pro-6000"), "not guaranteed"),
+        (("--sm", "9.0"), "--gpu h100 says which GPU it is"),
+    ],
+)
+def test_forward_compatibility_that_is_not_known_to_work_is_asked_wrongly(
+    ask: Asker, gpu: tuple[str, str], says: str
+) -> None:
+    code, form = ask("torch", *_FORWARD, *gpu, "--cuda-compat", "forward", gpu=True)
+    assert code == 2
+    assert says in form["error"]["message"]
+    assert form["error"]["where"] == "--cuda-compat"
+
+
+def test_a_release_that_the_driver_runs_needs_no_package(ask: Asker) -> None:
+    _torch_of(ask)
+    flags = (*_LINUX, "--only-default-index", "--driver", "580.65.06", "--cuda", "13.0")
+    code, form = ask("torch", *flags, "--gpu", "5090", "--cuda-compat", "forward", gpu=True)
+    assert (code, form["needs_package"]) == (0, None)
+
+
+def test_a_remedy_of_an_older_release_needs_no_package(ask: Asker) -> None:
+    _torch_of(ask)
+    flags = (*_FORWARD, "--gpu", "h100", "--cuda-compat", "forward")
+    code, form = ask("torch==2.10.0", *flags, gpu=True)
+    assert code == 1
+    commands = {tuple(r["changes"]): r["command"] for r in form["conflict"]["remedies"]}
+    words = commands[("--cuda 12.8",)].split()
+    assert words[words.index("--gpu") + 1] == "h100"
+    code, form = ask(*words[2:], *_LINUX, "--only-default-index", gpu=True)
+    assert (code, form["needs_package"]) == (0, None)
+
+
 def test_leaving_something_out_is_offered_only_when_nothing_else_solves(ask: Asker) -> None:
     ask.site.add("one", "1.0", requires=["right==1.0"])
     ask.site.add("two", "1.0", requires=["right==2.0"])

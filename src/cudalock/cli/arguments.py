@@ -150,8 +150,9 @@ def _add_target(parser: argparse.ArgumentParser) -> None:
     )
     group.add_argument(
         "--cuda-compat",
-        choices=("strict", "minor"),
-        help="strict: built with that CUDA or older; minor: any minor of its major (strict)",
+        choices=("strict", "minor", "forward"),
+        help="strict: built with that CUDA or older; minor: any minor of its major; forward: as "
+        "strict, and newer than the driver with a cuda-compat package, on data-centre GPUs (strict)",
     )
     group.add_argument(
         "--sm",

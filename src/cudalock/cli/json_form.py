@@ -41,6 +41,7 @@ def locked_form(
             for w in resolution.warnings
         ],
         "needs_driver": None if resolution.driver is None else str(resolution.driver),
+        "needs_package": resolution.compat_package,
         "lock": lock,
     }
 
@@ -104,6 +105,7 @@ def _empty(status: str, target: Target | None, as_of: AsOf | None = None) -> dic
         "warnings": [],
         "conflict": None,
         "needs_driver": None,
+        "needs_package": None,
         "as_of": None if as_of is None else str(as_of),
         "lock": None,
     }

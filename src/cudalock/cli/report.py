@@ -62,6 +62,11 @@ def report_resolution(
     if resolution.driver is not None:
         policy = resolution.target.cuda_compat
         terminal.say(f"The set needs NVIDIA driver {resolution.driver} or newer ({policy}).")
+    if resolution.compat_package is not None:
+        terminal.say(
+            f"On driver {resolution.target.driver} the machine needs the package "
+            f"{resolution.compat_package}."
+        )
 
 
 def _counted(count: int, noun: str) -> str:

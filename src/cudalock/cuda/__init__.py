@@ -13,12 +13,14 @@ from cudalock.cuda.arch import (
     parse_compute_capability,
 )
 from cudalock.cuda.compatibility import cubin_runs, is_tegra, ptx_accepts, ptx_compiles
-from cudalock.cuda.devices import capability_of
+from cudalock.cuda.devices import capability_of, class_of
 from cudalock.cuda.drivers import (
     DriverCuda,
     default_ptx_isa,
     driver_cuda,
     floor_driver,
+    forward_branches,
+    forward_releases,
     known_majors,
     l4t_cuda,
     newest_minor,
@@ -28,6 +30,7 @@ from cudalock.cuda.drivers import (
 )
 from cudalock.cuda.labels import LocalLabel, Rank, Vendor, parse_local_label, rank
 from cudalock.cuda.tables import (
+    DeviceClass,
     System,
     Tables,
     parse_tables,
@@ -50,6 +53,7 @@ __all__ = [
     "ComputeCapability",
     "Coverage",
     "CudaVersion",
+    "DeviceClass",
     "DriverCuda",
     "DriverVersion",
     "LocalLabel",
@@ -59,12 +63,15 @@ __all__ = [
     "Tables",
     "Vendor",
     "capability_of",
+    "class_of",
     "coverage",
     "cubin_runs",
     "cuda_from_number",
     "default_ptx_isa",
     "driver_cuda",
     "floor_driver",
+    "forward_branches",
+    "forward_releases",
     "is_tegra",
     "known_majors",
     "l4t_cuda",

@@ -11,10 +11,10 @@ from collections.abc import Mapping
 from functools import lru_cache
 
 from cudalock.cuda.arch import ComputeCapability
-from cudalock.cuda.tables import Tables, shipped_tables
+from cudalock.cuda.tables import DeviceClass, Tables, shipped_tables
 from cudalock.errors import UsageError
 
-__all__ = ["capability_of"]
+__all__ = ["capability_of", "class_of"]
 
 _LONGEST_NAME = 120
 _MEMORY = re.compile(r"\b[0-9]{1,4} ?g(?:i?b)?\b")
@@ -36,10 +36,10 @@ def capability_of(name: str, *, tables: Tables | None = None) -> ComputeCapabili
     names the nearest ones, and ``--sm``, which needs no name.
     """
     index = _index(tables or shipped_tables())
-    key = _key(name[:_LONGEST_NAME])
-    found = index.get(key) or index.get(_GLUED.sub("", key))
+    found = _find(name, index)
     if found is not None:
         return found[0]
+    key = _key(name[:_LONGEST_NAME])
     # Only a wrong name pays for this import.
     from difflib import get_close_matches  # noqa: PLC0415 - see above
 
@@ -50,6 +50,22 @@ def capability_of(name: str, *, tables: Tables | None = None) -> ComputeCapabili
         " (or give its compute capability, as --sm 12.0)",
         flag="--sm",
     )
+
+
+def class_of(name: str, *, tables: Tables | None = None) -> DeviceClass | None:
+    """Tell how the GPU called ``name`` is sold, or ``None`` where that, or the name, is not known."""
+    tables = tables or shipped_tables()
+    found = _find(name, _index(tables))
+    if found is None:
+        return None
+    return next((each for each, names in tables.classes.items() if found[1] in names), None)
+
+
+def _find(
+    name: str, index: Mapping[str, tuple[ComputeCapability, str]]
+) -> tuple[ComputeCapability, str] | None:
+    key = _key(name[:_LONGEST_NAME])
+    return index.get(key) or index.get(_GLUED.sub("", key))
 
 
 @lru_cache(maxsize=4)

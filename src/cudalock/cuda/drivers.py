@@ -26,6 +26,8 @@ __all__ = [
     "default_ptx_isa",
     "driver_cuda",
     "floor_driver",
+    "forward_branches",
+    "forward_releases",
     "known_majors",
     "l4t_cuda",
     "newest_minor",
@@ -69,6 +71,22 @@ def l4t_cuda(major: int, minor: int, *, tables: Tables | None = None) -> CudaVer
     known = (tables or shipped_tables()).l4t
     older = [release for release in known if release[0] == major and release[1] <= minor]
     return known[max(older)] if older else None
+
+
+def forward_branches(cuda: CudaVersion, *, tables: Tables | None = None) -> frozenset[int]:
+    """Tell the driver branches that the package ``cuda-compat`` of ``cuda`` is made for.
+
+    A branch that is not among them is not known to work; empty where none is known.
+    """
+    return (tables or shipped_tables()).forward.get(cuda, frozenset())
+
+
+def forward_releases(
+    driver: DriverVersion, *, tables: Tables | None = None
+) -> tuple[CudaVersion, ...]:
+    """Tell the releases, ascending, that have a package ``cuda-compat`` for the driver's branch."""
+    forward = (tables or shipped_tables()).forward
+    return tuple(cuda for cuda, branches in forward.items() if driver.branch in branches)
 
 
 def toolkit_driver(

@@ -28,9 +28,6 @@ Rank: TypeAlias = tuple[int, int, int]
 # The longest label seen in 4,254 wheel names has 47 characters.
 _LONGEST: Final = 200
 _SEPARATOR: Final = re.compile(r"[._-]")
-# Wheels exist since CUDA 5: two digits from 10 up are majors, until there is a CUDA 40.
-_LARGEST_MAJOR: Final = 39
-_ONE_DIGIT_MAJORS: Final = frozenset({"75", "80", "90", "91", "92"})
 
 # A word ends with the label, at a separator, or where the next word is glued to it.
 _END = r"(?=$|[._-]|torch|pt[0-9]|cu[0-9]|cxx11|sm[0-9]|avx|basic|git[0-9a-f]|andhigher)"
@@ -171,10 +168,10 @@ def _parse(text: str, tables: Tables) -> LocalLabel:
     if len(text) > _LONGEST or not text.isascii():
         return LocalLabel(text=text, unread=(text,))
     words, unread = _split(text)
-    reading = _Reading(unread=unread, devices=_devices(tables))
+    reading = _Reading(unread=unread, tables=tables)
     for word, written in words:
         reading.take(word, written)
-    return reading.label(text, tables)
+    return reading.label(text)
 
 
 @lru_cache(maxsize=4)
@@ -216,7 +213,7 @@ class _Reading:
     """What the words read so far claim; each claim keeps its spelling, in case it is disputed."""
 
     unread: list[str]
-    devices: Mapping[str, ComputeCapability]
+    tables: Tables
     cuda: _Claims[tuple[int, int | None]] = field(default_factory=list)
     torch: _Claims[tuple[tuple[int, ...] | str, str | None, bool]] = field(default_factory=list)
     abi: _Claims[bool] = field(default_factory=list)
@@ -243,7 +240,7 @@ class _Reading:
             case "sm":
                 self.sm.add(parse_architecture(word["sm_"]))
                 self.vendor.append(("cuda", written))
-            case "device" if (found := self.devices.get(word["device_"])) is not None:
+            case "device" if (found := _devices(self.tables).get(word["device_"])) is not None:
                 self.sm.add(Architecture(found.number))
                 self.vendor.append(("cuda", written))
             case "device":
@@ -266,17 +263,17 @@ class _Reading:
 
     def _take_cuda(self, word: re.Match[str], written: str) -> None:
         release = (
-            _cuda_of_digits(word["cu"])
+            _cuda_of_digits(word["cu"], self.tables)
             if word["cu"] is not None
             else (int(word["cu_major"]), int(word["cu_minor"]))
         )
-        if release is None or release[0] > _LARGEST_MAJOR:
+        if release is None or release[0] > self.tables.newest_two_digit_major:
             self.unread.append(written)
             return
         self.cuda.append((release, written))
         self.vendor.append(("cuda", written))
 
-    def label(self, text: str, tables: Tables) -> LocalLabel:
+    def label(self, text: str) -> LocalLabel:
         vendor = self._agreed(self.vendor)
         if vendor is None:
             # Two vendors: neither is believed, nor is what either says of itself.
@@ -285,7 +282,7 @@ class _Reading:
         cuda_major, cuda_minor = self._agreed(_most_precise(self.cuda)) or (None, None)
         release, pre, newer = self._agreed(self.torch) or (None, None, False)
         if isinstance(release, str):
-            release = _torch_of_digits(release, cuda_major, cuda_minor, tables)
+            release = _torch_of_digits(release, cuda_major, cuda_minor, self.tables)
             if release is None:
                 self.unread.extend(written for _, written in self.torch)
                 pre, newer = None, False
@@ -330,14 +327,14 @@ def _most_precise(
     ]
 
 
-def _cuda_of_digits(digits: str) -> tuple[int, int | None] | None:
+def _cuda_of_digits(digits: str, tables: Tables) -> tuple[int, int | None] | None:
     """Read the digits after ``cu``: ``12`` is a major, ``128`` 12.8, ``1210`` 12.10.
 
     Two digits above the majors are the releases of a one-digit major that wheels were built with;
     any other is not read.
     """
     if len(digits) == 2:
-        if digits in _ONE_DIGIT_MAJORS:
+        if int(digits) in tables.releases_of_two_digits:
             return int(digits[0]), int(digits[1])
         return int(digits), None
     minor = digits[2:]

@@ -28,12 +28,21 @@ from cudalock.cuda.version import (
 )
 from cudalock.errors import UsageError
 
-__all__ = ["System", "Tables", "parse_tables", "shipped_tables", "shipped_tables_text"]
+__all__ = [
+    "DeviceClass",
+    "System",
+    "Tables",
+    "parse_tables",
+    "shipped_tables",
+    "shipped_tables_text",
+]
 
 System: TypeAlias = Literal["linux", "windows"]
+DeviceClass: TypeAlias = Literal["data-centre", "workstation", "geforce", "jetson"]
 
 _NAME: Final = "tables.toml"
 _SYSTEMS: Final[tuple[System, ...]] = ("linux", "windows")
+_CLASSES: Final[tuple[DeviceClass, ...]] = ("data-centre", "workstation", "geforce", "jetson")
 
 
 # Compared by identity: there is one of it in a process, and comparing two would walk every table.
@@ -50,6 +59,7 @@ class Tables:
     floor: Mapping[System, Mapping[int, DriverVersion]]
     branch: Mapping[int, CudaVersion]
     l4t: Mapping[tuple[int, int], CudaVersion]
+    forward: Mapping[CudaVersion, frozenset[int]]
     ptx: Mapping[PtxIsa, CudaVersion]
     targets: Mapping[CudaVersion, tuple[Architecture, ...]]
     family: Mapping[int, frozenset[ComputeCapability]]
@@ -58,9 +68,12 @@ class Tables:
     lifted_from: CudaVersion
     lifted: frozenset[int]
     devices: Mapping[ComputeCapability, tuple[str, ...]]
+    classes: Mapping[DeviceClass, tuple[str, ...]]
     two_digit_minor_from: CudaVersion
     one_digit_minor_to: CudaVersion
     newest_two_digit_minor: int
+    newest_two_digit_major: int
+    releases_of_two_digits: frozenset[int]
 
 
 @cache
@@ -96,6 +109,7 @@ def parse_tables(text: str, *, where: str = _NAME) -> Tables:
         floor={system: read.mapping(f"floor.{system}", int, _driver) for system in _SYSTEMS},
         branch=read.mapping("branch.cuda", int, _cuda),
         l4t=read.mapping("l4t.cuda", _l4t, _cuda),
+        forward=read.mapping("forward.branches", parse_cuda_version, _numbers),
         ptx=read.mapping("ptx.cuda", parse_ptx_isa, _cuda),
         targets=read.mapping("targets.sm", parse_cuda_version, _architectures),
         family=read.mapping("family.members", int, _capabilities),
@@ -104,9 +118,12 @@ def parse_tables(text: str, *, where: str = _NAME) -> Tables:
         lifted_from=read.value("tegra.lifted.from", _cuda),
         lifted=read.value("tegra.lifted.numbers", _numbers),
         devices=read.mapping("device.capability", parse_compute_capability, _names),
+        classes={name: read.value(f"device.class.{name}", _names) for name in _CLASSES},
         two_digit_minor_from=read.value("label.two_digit_minor_from", _cuda),
         one_digit_minor_to=read.value("label.one_digit_minor_to", _cuda),
         newest_two_digit_minor=read.value("label.newest_two_digit_minor", _int),
+        newest_two_digit_major=read.value("label.cuda.newest_two_digit_major", _int),
+        releases_of_two_digits=read.value("label.cuda.releases", _numbers),
     )
 
 

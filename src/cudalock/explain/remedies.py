@@ -241,7 +241,8 @@ def _retargeted(request: Request, target: Target, conflict: Conflict) -> Iterato
         minor = replace(target, cuda_compat="minor")
         yield _Attempt(request=request, target=minor, changes=("--cuda-compat minor",))
     for release in _other_releases(target):
-        changed = replace(target, cuda=release)
+        # The driver runs these alone, so forward compatibility has no part in them.
+        changed = replace(target, cuda=release, compat=None)
         yield _Attempt(request=request, target=changed, changes=(f"--cuda {release}",))
 
 

@@ -11,7 +11,7 @@ from typing import assert_never
 from packaging.requirements import Requirement
 from packaging.version import Version
 
-from cudalock.host import Target
+from cudalock.host import Target, compat_package
 from cudalock.resolver.conflict import Conflict, ConflictFact, ProjectSummary
 from cudalock.resolver.facts import FactKind
 from cudalock.resolver.held_back import format_versions, plural
@@ -31,7 +31,8 @@ def format_target(target: Target) -> str:
     parts: list[str] = []
     if target.driver is not None:
         cuda = f" (CUDA {target.driver_cuda})" if target.driver_cuda is not None else ""
-        parts.append(f"driver {target.driver}{cuda}")
+        package = "" if target.compat is None else f" with {compat_package(target.compat)}"
+        parts.append(f"driver {target.driver}{cuda}{package}")
     elif target.driver_cuda is not None:
         parts.append(f"driver CUDA {target.driver_cuda}")
     if target.cpu:

@@ -6,6 +6,7 @@ machine; everything else here is pure. What runs on which GPU and driver is `cud
 
 from cudalock.host.detect import detect, detect_interpreter
 from cudalock.host.detection import Detection, Gpu, SourceAnswer
+from cudalock.host.forward import compat_package
 from cudalock.host.interpreter import Interpreter
 from cudalock.host.options import NamedTarget, TargetOptions
 from cudalock.host.platforms import Platform, parse_platform
@@ -30,6 +31,7 @@ __all__ = [
     "Target",
     "TargetOptions",
     "TargetWarning",
+    "compat_package",
     "detect",
     "detect_interpreter",
     "make_target",

@@ -32,7 +32,7 @@ __all__ = [
     "parse_options",
 ]
 
-CudaCompat = Literal["strict", "minor"]
+CudaCompat = Literal["strict", "minor", "forward"]
 
 # The keys of a named target: the long flags without their dashes.
 OPTION_KEYS = (
@@ -76,7 +76,7 @@ class NamedTarget:
 class ParsedOptions:
     """The values of one source of options; ``None`` is not given.
 
-    ``gpu_keys`` says which of ``sm`` and ``gpu`` gave the capabilities.
+    ``gpu_keys`` says which of ``sm`` and ``gpu`` gave the capabilities, ``gpu_names`` which names.
     """
 
     python: PythonChoice | None = None
@@ -88,6 +88,7 @@ class ParsedOptions:
     cuda_compat: CudaCompat | None = None
     capabilities: tuple[ComputeCapability, ...] | None = None
     gpu_keys: tuple[str, ...] = ()
+    gpu_names: tuple[str, ...] = ()
     cpu: bool = False
 
 
@@ -148,6 +149,7 @@ def parse_options(options: TargetOptions, *, place: Callable[[str], str]) -> Par
         cuda_compat=None if options.cuda_compat is None else _compat(options.cuda_compat),
         capabilities=tuple(sorted(capabilities)) if options.sm or options.gpu else None,
         gpu_keys=tuple(key for key in ("sm", "gpu") if getattr(options, key)),
+        gpu_names=options.gpu,
         cpu=options.cpu,
     )
 
@@ -196,5 +198,7 @@ def _compat(text: str) -> CudaCompat:
             return "strict"
         case "minor":
             return "minor"
+        case "forward":
+            return "forward"
         case _:
-            raise UsageError(f"expected `strict` or `minor`, found `{text[:80]}`")
+            raise UsageError(f"expected `strict`, `minor` or `forward`, found `{text[:80]}`")

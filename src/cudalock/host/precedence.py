@@ -8,9 +8,17 @@ machine's driver and GPUs are not looked at. Nothing is silently CPU and nothing
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 
-from cudalock.cuda import ComputeCapability, CudaVersion, DriverVersion, driver_cuda, is_tegra
+from cudalock.cuda import (
+    ComputeCapability,
+    CudaVersion,
+    DriverVersion,
+    class_of,
+    driver_cuda,
+    is_tegra,
+)
 from cudalock.errors import UsageError
 from cudalock.host.detection import DRIVER_TABLE, Detection
+from cudalock.host.forward import Machine, forward_release
 from cudalock.host.interpreter import Interpreter, PythonChoice, parse_python
 from cudalock.host.options import (
     CudaCompat,
@@ -84,9 +92,9 @@ def make_target(
     if speaking is not None and speaking.options.cpu:
         maker.cpu(speaking)
     elif speaking is None and named is None:
-        maker.detected(detected)
+        maker.detected(detected, platform)
     else:
-        maker.given()
+        maker.given(platform)
     name = None if named is None else named.name
     return maker.finish(python=python, platform=platform, name=name)
 
@@ -121,6 +129,8 @@ class _Maker:
         self._cuda_any = False
         self._compat: CudaCompat = "strict"
         self._capabilities: tuple[ComputeCapability, ...] = ()
+        self._compat_release: CudaVersion | None = None
+        self._gpu_names: tuple[str, ...] = ()
         self._tegra = False
         self._wsl = False
         self._cpu = False
@@ -135,6 +145,7 @@ class _Maker:
             cuda=self._cuda,
             cuda_any=self._cuda_any,
             cuda_compat=self._compat,
+            compat=self._compat_release,
             capabilities=self._capabilities,
             tegra=self._tegra,
             wsl=self._wsl,
@@ -186,13 +197,14 @@ class _Maker:
             names = ", ".join(level.place(key) for key in ignored)
             self._warn("cpu-ignores", f"{names} says nothing about a CPU target and is not used")
 
-    def detected(self, detected: Detection | None) -> None:
+    def detected(self, detected: Detection | None, platform: Platform) -> None:
         if detected is None or not detected.found:
             raise _no_driver("no NVIDIA driver was found on this machine and none was given")
         self._compat_from_levels()
         self._driver, self._driver_cuda = detected.driver, detected.driver_cuda
         self._capabilities, self._tegra = detected.capabilities, detected.tegra
         self._wsl = detected.wsl
+        self._gpu_names = tuple(gpu.name for gpu in detected.gpus)
         for key, source in (
             ("driver", detected.driver_source),
             ("driver_cuda", detected.driver_cuda_source),
@@ -204,6 +216,7 @@ class _Maker:
             self._warn("sources-disagree", sentence)
         if detected.driver is not None and detected.driver_cuda_source == DRIVER_TABLE:
             self._derive(detected.driver)
+        self._forward(platform)
         self._default_cuda(f"which CUDA driver {detected.driver} supports is not known")
         unknown = sorted({gpu.name for gpu in detected.gpus if gpu.capability is None})
         if unknown and self._capabilities:
@@ -211,7 +224,7 @@ class _Maker:
             self._warn("unknown-gpu", f"the compute capability of {names} is not known; --sm says")
         self._warn_of_unknown_gpus()
 
-    def given(self) -> None:
+    def given(self, platform: Platform) -> None:
         self._compat_from_levels()
         for level in self._levels:
             o = level.options
@@ -227,11 +240,16 @@ class _Maker:
         for level in self._levels:
             if level.options.capabilities is not None:
                 self._capabilities = level.options.capabilities
+                self._gpu_names = level.options.gpu_names
                 self._origins["capabilities"] = " and ".join(
                     map(level.place, level.options.gpu_keys)
                 )
                 break
-        self._tegra = any(is_tegra(capability) for capability in self._capabilities)
+        # Thor has no desktop sibling to be told from, so only its name says that it is a Jetson.
+        self._tegra = any(map(is_tegra, self._capabilities)) or any(
+            class_of(name) == "jetson" for name in self._gpu_names
+        )
+        self._forward(platform)
         self._default_cuda("neither a driver nor a CUDA release was given")
         self._warn_of_unknown_gpus()
 
@@ -241,6 +259,31 @@ class _Maker:
                 self._compat = level.options.cuda_compat
                 self._origins["cuda_compat"] = level.place("cuda-compat")
                 break
+
+    def _forward(self, platform: Platform) -> None:
+        """Take the release of forward compatibility, where that was asked for and is needed."""
+        if self._compat != "forward":
+            return
+        machine = Machine(
+            linux=platform.is_linux and not self._wsl,
+            driver=self._driver,
+            driver_cuda=self._driver_cuda,
+            gpus=self._gpu_names,
+            capabilities=self._capabilities,
+        )
+        try:
+            release = forward_release(machine, self._cuda)
+        except UsageError as error:
+            where = self._origins["cuda_compat"]
+            raise UsageError(
+                error.message, where=where, flag=error.flag or "--cuda-compat"
+            ) from error
+        self._compat_release = release
+        if release is not None and self._cuda is None and not self._cuda_any:
+            self._cuda = release
+            self._origins["cuda"] = (
+                f"the newest that forward compatibility lists for {self._driver}"
+            )
 
     def _take_driver(self, level: _Level) -> None:
         """Take a driver and its CUDA from one level: a lower one spoke of another machine."""

@@ -57,7 +57,9 @@ class Target:
     ``python`` is ``3.12`` or ``3.12.4``; ``platform`` the most demanding wheel tag it accepts;
     ``driver_cuda`` the newest CUDA its driver supports; ``cuda`` the newest release that the set
     may be built for, or ``None`` with ``cuda_any`` or ``cpu``. An empty ``capabilities`` is
-    unknown. ``wsl`` is a Linux under Windows, whose driver is Windows' own. ``origins`` and ``warnings`` tell how it was made and take no part in comparison.
+    unknown. ``wsl`` is a Linux under Windows, whose driver is Windows' own. ``compat`` is the release
+    whose package of forward compatibility the machine is to have. ``origins`` and ``warnings`` tell
+    how it was made and take no part in comparison.
     """
 
     python: str
@@ -69,6 +71,7 @@ class Target:
     cuda: CudaVersion | None = None
     cuda_any: bool = False
     cuda_compat: CudaCompat = "strict"
+    compat: CudaVersion | None = None
     capabilities: tuple[ComputeCapability, ...] = ()
     tegra: bool = False
     wsl: bool = False
@@ -92,6 +95,16 @@ class Target:
     def driver_system(self) -> Literal["linux", "windows"]:
         """Whose drivers the target's counts among: under WSL they are those of Windows."""
         return "linux" if self.is_linux and not self.wsl else "windows"
+
+    @property
+    def any_minor(self) -> bool:
+        """Whether a set may be of any minor of its major, and not only of ``cuda`` or older."""
+        return self.cuda_compat == "minor"
+
+    @property
+    def runs_cuda(self) -> CudaVersion | None:
+        """The newest CUDA that programs find: the driver's, or that of ``compat``."""
+        return self.driver_cuda if self.compat is None else self.compat
 
     @property
     def machine(self) -> str:
@@ -148,7 +161,7 @@ def _supported_tags(python_minor: str, free_threaded: bool, platform: str) -> tu
 
 def releases_to_try(target: Target) -> list[CudaVersion]:
     """Return a release a major the driver runs, newest first (unknown driver: all known)."""
-    runs = target.driver_cuda
+    runs = target.runs_cuda
     releases = []
     for major in sorted(known_majors(), reverse=True):
         newest = newest_minor(major)

@@ -200,6 +200,8 @@ def _tool(resolution: Resolution, requirements: Iterable[str]) -> dict[str, Toml
         tool["as-of"] = str(resolution.as_of)
     if resolution.driver is not None:
         tool["needs-driver"] = str(resolution.driver)
+    if resolution.compat_package is not None:
+        tool["needs-package"] = resolution.compat_package
     if resolution.toolkit is not None:
         tool["toolkit"] = str(resolution.toolkit)
     if resolution.warnings:

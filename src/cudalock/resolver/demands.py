@@ -17,7 +17,7 @@ from cudalock.cuda import (
     floor_driver,
     toolkit_driver,
 )
-from cudalock.host import Target
+from cudalock.host import Target, compat_package
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.wheel.device_code import format_images
 from cudalock.wheel.evidence import Variant
@@ -74,8 +74,8 @@ class Pins:
 
         A driver that is not known runs at least what the target may be built for, under ``strict``.
         """
-        runs, target = self.target.driver_cuda, self.target
-        return target.cuda if runs is None and target.cuda_compat == "strict" else runs
+        runs, target = self.target.runs_cuda, self.target
+        return target.cuda if runs is None and not target.any_minor else runs
 
 
 def make_pins(target: Target) -> Pins:
@@ -93,7 +93,8 @@ def make_pins(target: Target) -> Pins:
         detail = f"the set may be built for CUDA {target.cuda} or older"
         pin(RELEASE, detail, "cuda", "driver_cuda", "driver", kind=FactKind.POLICY)
     if target.driver is not None:
-        pin(DRIVER, f"the target has driver {target.driver}", "driver")
+        package = "" if target.compat is None else f" with {compat_package(target.compat)}"
+        pin(DRIVER, f"the target has driver {target.driver}{package}", "driver")
     elif target.driver_cuda is not None:
         pin(DRIVER, f"the target's driver runs CUDA {target.driver_cuda}", "driver_cuda")
     for capability in target.capabilities:
@@ -124,11 +125,7 @@ def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Viola
     if target.cuda is not None:
         if variant.runtime != target.cuda.major:
             violate(RUNTIME, f"is built for CUDA {variant.runtime}")
-        elif (
-            target.cuda_compat == "strict"
-            and variant.cuda is not None
-            and variant.cuda > target.cuda
-        ):
+        elif not target.any_minor and variant.cuda is not None and variant.cuda > target.cuda:
             violate(RELEASE, f"is built for {built}, newer than CUDA {target.cuda}")
     needed = _driver_needed(variant, target)
     if needed is not None:
@@ -179,18 +176,19 @@ def _driver_needed(variant: Variant, target: Target) -> str | None:
     system = target.driver_system
     floor = floor_driver(runtime, system=system)
     needs = f", which needs driver {floor}" if floor is not None else ""
-    if target.driver is None:
-        runs = target.driver_cuda
+    if target.driver is None or target.compat is not None:
+        # With forward compatibility the branch was found fit, and the package tells what runs.
+        runs = target.runs_cuda
         if runs is not None and runtime > runs.major:
             return f"is CUDA {runtime}{needs}"
-        if runs is None or target.cuda_compat != "strict" or variant.cuda is None:
+        if runs is None or target.any_minor or variant.cuda is None:
             return None
         return f"is built for CUDA {variant.cuda}" if variant.cuda > runs else None
     if floor is not None and target.driver < floor:
         return f"is CUDA {runtime}{needs}"
     # The branch decides, not the number alone: a late 570 driver is newer than the first 575 one
     # and still runs CUDA 12.8 only.
-    if target.cuda_compat == "strict" and variant.cuda is not None:
+    if not target.any_minor and variant.cuda is not None:
         runs = driver_cuda(target.driver).cuda
         if runs < variant.cuda:
             row = toolkit_driver(variant.cuda, system=system)
@@ -229,7 +227,7 @@ def toolkit_demand(
     """Bind a toolkit part to the releases it belongs to; under ``minor`` that is left open."""
     target = pins.target
     found = sorted(set(releases))
-    if not found or target.cuda is None or target.cuda_compat != "strict":
+    if not found or target.cuda is None or target.any_minor:
         return None
     named = " and ".join(str(release) for release in found)
     usable = [r for r in found if r.major == target.cuda.major and r <= target.cuda]

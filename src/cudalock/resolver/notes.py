@@ -19,6 +19,7 @@ from cudalock.resolver.resolution import (
     ResolvedPackage,
     SetWarning,
     needed_driver,
+    needed_package,
 )
 from cudalock.resolver.variant_notes import tell_variants
 from cudalock.resolver.world import World
@@ -60,6 +61,7 @@ def describe(world: World, solution: Solution) -> Resolution:
         packages=packages,
         toolkit=parse_cuda_version(toolkit) if toolkit is not None else None,
         driver=needed_driver(world.target, [package.variant for package in packages]),
+        compat_package=needed_package(world.target, packages),
         as_of=world.request.as_of,
         warnings=tuple(warnings),
     )
@@ -180,7 +182,7 @@ def _newer_minors(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterat
 
 def _majors_only(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
     """Say which wheels ``strict`` took on a label that names only a major."""
-    if world.target.cuda_compat != "strict":
+    if world.target.any_minor:
         return
     names = [
         f"{package.project} {package.version}"

@@ -1,16 +1,17 @@
 """A finished set: checked to be closed, and described for those who write or print it."""
 
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 
 from packaging.version import Version
 
 from cudalock.cuda import CudaVersion, DriverVersion, floor_driver, toolkit_driver
 from cudalock.errors import ResolutionStoppedError
-from cudalock.host import Target
+from cudalock.host import Target, compat_package
 from cudalock.resolver.admission import obstacle
 from cudalock.resolver.candidates import Candidate
 from cudalock.resolver.conflict import NoSolutionError, make_conflict
+from cudalock.resolver.demands import make_pins, variant_violations
 from cudalock.resolver.engine import Progress, Solution, search
 from cudalock.resolver.exhaustive import Refusal, Witness, prove
 from cudalock.resolver.request import Edge
@@ -28,6 +29,7 @@ __all__ = [
     "SetWarning",
     "edges_in_force",
     "needed_driver",
+    "needed_package",
     "solve",
 ]
 
@@ -66,6 +68,7 @@ class SetWarning:
 class Resolution:
     """A set that runs on ``target``: ``packages`` by project, and what should be said of it.
 
+    ``compat_package`` is what the machine needs beside its driver, under forward compatibility.
     ``as_of`` is the point in time before which its wheels were published, if one was asked for.
     """
 
@@ -73,6 +76,7 @@ class Resolution:
     packages: tuple[ResolvedPackage, ...]
     toolkit: CudaVersion | None
     driver: DriverVersion | None
+    compat_package: str | None = None
     warnings: tuple[SetWarning, ...] = ()
     as_of: AsOf | None = None
 
@@ -157,7 +161,7 @@ def _faults(world: World, solution: Solution) -> Iterator[str]:
 def needed_driver(target: Target, variants: list[Variant]) -> DriverVersion | None:
     """Return the oldest driver a set needs, by the target's policy; None without CUDA.
 
-    Under ``strict`` the toolkit row of the newest release in the set, under ``minor`` the floor of
+    Under ``strict`` and without its package under ``forward``, the toolkit row of the newest release in the set, under ``minor`` the floor of
     its major (NVIDIA's minor-version compatibility). What a wheel variant asks of the driver counts
     under either. Drivers are numbered by system, and none is published for CUDA 13 on Windows.
     """
@@ -168,7 +172,7 @@ def needed_driver(target: Target, variants: list[Variant]) -> DriverVersion | No
         return None
     floor = floor_driver(max(majors), system=system)
     row = toolkit_driver(max(releases), system=system) if releases else None
-    needed = row if target.cuda_compat == "strict" and row is not None else floor
+    needed = row if not target.any_minor and row is not None else floor
     bounds = [
         toolkit_driver(seen.cuda, system=system)
         for variant in variants
@@ -176,3 +180,12 @@ def needed_driver(target: Target, variants: list[Variant]) -> DriverVersion | No
         if seen.kind == "variant" and seen.cuda is not None
     ]
     return max((d for d in (needed, *bounds) if d is not None), default=None)
+
+
+def needed_package(target: Target, packages: Iterable[ResolvedPackage]) -> str | None:
+    """Name the package of forward compatibility, if the driver alone does not run one of these."""
+    if target.compat is None:
+        return None
+    alone = make_pins(replace(target, compat=None))
+    needed = any(variant_violations(p.project, p.variant, alone) for p in packages)
+    return compat_package(target.compat) if needed else None

@@ -121,7 +121,7 @@ def _settled(
 
 
 def _machine(target: Target) -> VariantMachine:
-    runs = target.driver_cuda
+    runs = target.runs_cuda
     if runs is None and target.driver is not None:
         runs = driver_cuda(target.driver).cuda
     return VariantMachine(
