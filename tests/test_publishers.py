@@ -296,7 +296,7 @@ def test_the_index_for_tegra_counts_on_tegra_only(default: Site) -> None:
 def test_a_stale_copy_of_a_project_in_a_variant_folder_is_named_and_not_taken(
     default: Site,
 ) -> None:
-    """sglang's folders list nightlies of sglang itself, the same under every CUDA release."""
+    """sglang's folders list nightlies of sglang itself; PyTorch's an old one (sgl-project/sglang#18404)."""
     default.add("sglang", "0.5.8")
     case = Case(("sglang",), "sglang-0.5.8-py3")
     options = IndexOptions(default_index=default.url, recorded=True, directory=INDICES)

@@ -301,6 +301,7 @@ def test_one_name_with_other_bytes_on_a_second_index_is_told_when_both_were_read
 
 
 def test_every_pin_with_a_local_label_carries_its_index_and_its_address() -> None:
+    # hushh-labs/hushh-research#6584: a pin on +cpu that lost its index.
     resolution = _per_file()
     lock = build_lock(resolution, requirements=["torch==2.7.0"])
     text = format_lock(lock)
@@ -317,6 +318,7 @@ def _per_file() -> Resolution:
 
 
 def test_a_lock_is_never_built_of_a_file_whose_hash_is_open() -> None:
+    # pytorch/pytorch#164347: a pylock.toml without hashes is none.
     resolution = _per_file()
     for claims in ((), (A, B)):
         packages = tuple(
