@@ -104,8 +104,8 @@ class Scenario:
     name: str
     table: Mapping[str, Any]
 
-    def world(self) -> World:
-        """Make the world."""
+    def world(self, request: Request | None = None, target: Target | None = None) -> World:
+        """Make the world, or one in which something else is asked for or meant."""
         table = self.table
         documents = table.get("variants-json", {})
         wheels = table.get("wheels", [])
@@ -121,7 +121,8 @@ class Scenario:
         ]
         broken = {w["file"] for w in table["wheels"] if w.get("metadata") == "broken"}
         return World(
-            request=Request(
+            request=request
+            or Request(
                 requirements=_requested(table["requirements"], "argument"),
                 constraints=_requested(table.get("constraints", []), "constraints.txt"),
                 overrides=_requested(table.get("overrides", []), "overrides.txt"),
@@ -129,7 +130,7 @@ class Scenario:
                 as_of=parse_as_of(table["as-of"], where=self.name) if "as-of" in table else None,
                 variants=table.get("variants", False),
             ),
-            target=_target(table["target"]),
+            target=target or _target(table["target"]),
             source=_Source(files, listings, broken),
             knowledge=_knowledge(table),
             nightly_days=table.get("nightly-days"),
@@ -159,6 +160,12 @@ class Scenario:
         return bool(self.table["expect"].get("silent", False))
 
     @property
+    def remedies(self) -> list[str] | None:
+        """What must be offered instead of a refused problem, each as its changes in words."""
+        words: list[str] | None = self.table["expect"].get("remedies")
+        return words
+
+    @property
     def stopped(self) -> list[str] | None:
         """Words of the message that says why nothing could be told."""
         words: list[str] | None = self.table["expect"].get("stopped")
@@ -181,9 +188,10 @@ def read_scenario(path: Path) -> Scenario:
     unknown = set(table) - _KEYS | set(table["target"]) - _TARGET_KEYS
     for wheel in table["wheels"]:
         unknown |= set(wheel) - _WHEEL_KEYS
-    outcomes = set(table["expect"]) - {"warns", "silent", "labels"}
+    outcomes = set(table["expect"]) - {"warns", "silent", "labels", "remedies"}
     beside = set(table["expect"]) - outcomes
-    if unknown or len(outcomes) != 1 or (beside and "pins" not in outcomes):
+    fits = beside <= ({"remedies"} if "refused" in outcomes else {"warns", "silent", "labels"})
+    if unknown or len(outcomes) != 1 or not fits or (beside and "stopped" in outcomes):
         raise ValueError(f"{path.name}: unknown keys {sorted(unknown)}, or not one expectation")
     return Scenario(name=path.stem, table=table)
 

@@ -11,6 +11,7 @@ import pytest
 from cudalock.cli.main import main
 from cudalock.host import Detection
 from default_index_site import Site, default_index
+from host_boxes import Box, RecordedNvml
 
 _TAG = "cp312-cp312-manylinux_2_28_x86_64"
 _LINUX = ["--python", "3.12", "--platform", "linux-x86_64"]
@@ -348,6 +349,41 @@ def test_a_declared_target_asks_this_machine_nothing(
     assert form["target"]["driver"] is None
     # The set holds no CUDA, so it needs no driver; with CUDA it records the one it needs.
     assert form["needs_driver"] is None
+
+
+def test_the_lock_of_a_declared_target_records_it_and_the_driver_it_needs(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    _torch_of(ask)
+    monkeypatch.setattr("cudalock.cli.inputs.detect", _no_detection)
+    lock = ask.folder / "pylock.toml"
+    site = ["--default-index", ask.site.url, "--cache-dir", str(ask.folder / "cache")]
+    flags = [*_LINUX, "--only-default-index", "--cuda", "13.0", "--sm", "12.0", "-o", str(lock)]
+    assert main(["resolve", "torch", *site, *flags]) == 0
+    tool = tomllib.loads(lock.read_text(encoding="utf-8"))["tool"]["cudalock"]
+    assert (tool["target"]["cuda"], tool["target"]["sm"]) == ("13.0", ["12.0"])
+    assert "driver" not in tool["target"]
+    assert tool["needs-driver"] == "580.65.06"
+
+
+def test_a_mig_mask_that_names_no_known_gpu_does_not_lead_to_the_cpu(
+    ask: Asker, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # unslothai/unsloth#10985, vllm-project/vllm#42514: a container without nvidia-smi.
+    box = Box(ask.folder)
+    box.nvml = RecordedNvml(driver="580.95.05", cuda=13000, gpus=[("NVIDIA H100 PCIe", (9, 0))])
+    masked = {"CUDA_VISIBLE_DEVICES": "MIG-1d6b9b9f-7c0a-5c1e-9a0e-5a5b7d8c9e00"}
+    monkeypatch.setattr("cudalock.cli.inputs.detect", lambda _: box.detect(masked))
+    ask.site.add("torch", "2.12.0+cpu", tag=_TAG)
+    ask.site.add("torch", "2.11.0+cu130", tag=_TAG)
+    code, form = ask("torch", *_LINUX, "--only-default-index", gpu=True)
+    assert code == 0
+    assert [package["version"] for package in form["packages"]] == ["2.11.0+cu130"]
+    assert (form["target"]["cuda"], form["target"]["capabilities"]) == ("13.0", ["9.0"])
+    assert form["target"]["cpu"] is False
+    told = " ".join(warning["message"] for warning in form["warnings"])
+    assert "CUDA_VISIBLE_DEVICES names MIG-1d6b9b9f" in told
+    assert "the one GPU counts" in told
 
 
 def test_without_a_driver_and_without_flags_nothing_is_guessed(

@@ -76,11 +76,40 @@ def test_names_as_people_and_drivers_write_them(name: str, capability: str) -> N
 
 
 @pytest.mark.parametrize(
+    ("names", "capability"),
+    [
+        ("t4", "7.5"),
+        ("2080ti titan-rtx quadro-rtx-8000", "7.5"),
+        ("a100 a100-80gb a100-sxm4-80gb a100-pcie a30", "8.0"),
+        ("a10 a10g a16 a2 a40 rtx-a6000 a6000 3090 3060", "8.6"),
+        ("orin agx-orin orin-nx orin-nano jetson-orin jetson-agx-orin", "8.7"),
+        ("l4 l40 l40s 4090 rtx-4090 rtx4090 rtx-6000-ada", "8.9"),
+        ("h20 h100 h100-sxm h100-pcie h100-nvl hgx-h100 h200 h800 gh200", "9.0"),
+        ("b200 b200-sxm hgx-b200 gb200", "10.0"),
+        ("b300 gb300", "10.3"),
+        ("rubin", "10.7"),
+        ("thor jetson-thor agx-thor t4000 t5000", "11.0"),
+        ("5090 rtx-5090 rtx5090 geforce-5090 5080 5070ti 5060 5050", "12.0"),
+        ("rtx-pro-6000 pro-6000 rtx-pro-6000-server rtx-pro-6000-max-q rtx-pro-2000", "12.0"),
+        ("gb10 gb-10 dgx-spark dgx_spark dgxspark spark", "12.1"),
+    ],
+)
+def test_each_short_name_is_that_of_one_device(names: str, capability: str) -> None:
+    assert {str(capability_of(name)) for name in names.split()} == {capability}
+
+
+@pytest.mark.parametrize(
     ("name", "near"),
     [
         ("RTX 6000", ["RTX A6000", "RTX PRO 6000"]),
         ("rtx 5099", ["RTX 5090"]),
         ("h1000", ["H100"]),
+        ("h101", ["H100"]),
+        ("b-220", ["B200"]),
+        ("l40ss", ["L40S"]),
+        ("dgx-sparc", ["Spark"]),
+        ("thorr", ["Thor"]),
+        ("rtx-pro-7000", ["RTX PRO 6000"]),
         ("RTX 5000", ["RTX A5000"]),
     ],
 )

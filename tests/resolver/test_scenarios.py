@@ -6,11 +6,14 @@ from pathlib import Path
 import pytest
 
 from cudalock.errors import ResolutionStoppedError
+from cudalock.explain.remedies import find_remedies
+from cudalock.host import Target
 from cudalock.resolver.conflict import ConflictFact, NoSolutionError
 from cudalock.resolver.engine import Solution
 from cudalock.resolver.exhaustive import Refusal, Witness, prove, search_facts
 from cudalock.resolver.notes import describe
-from cudalock.resolver.resolution import solve
+from cudalock.resolver.request import Request
+from cudalock.resolver.resolution import Resolution, solve
 from cudalock.resolver.world import World
 from scenario_worlds import ExpectedFact, Scenario, read_scenario, scenario_paths
 
@@ -43,6 +46,36 @@ def test_a_scenario_comes_out_as_written(scenario: Scenario) -> None:
         assert isinstance(outcome, NoSolutionError), _told(outcome)
         _assert_same(outcome.conflict.facts, scenario.refused)
         _assert_proved(world, outcome)
+
+
+@pytest.mark.parametrize(
+    "scenario",
+    [
+        pytest.param(scenario, id=scenario.name)
+        for scenario in map(read_scenario, scenario_paths())
+        if scenario.remedies is not None
+    ],
+)
+def test_a_refused_scenario_offers_what_was_tried_and_solves(scenario: Scenario) -> None:
+    world = scenario.world()
+    with pytest.raises(NoSolutionError) as refused:
+        solve(world)
+
+    def attempt(request: Request, target: Target) -> Resolution | None:
+        changed = scenario.world(request, target)
+        try:
+            return describe(changed, solve(changed))
+        except NoSolutionError:
+            return None
+
+    found = find_remedies(
+        refused.value.conflict,
+        request=world.request,
+        target=world.target,
+        knowledge=world.knowledge,
+        solve=attempt,
+    )
+    assert [" and ".join(remedy.changes) for remedy in found] == scenario.remedies
 
 
 @pytest.mark.parametrize("scenario", _SCENARIOS)

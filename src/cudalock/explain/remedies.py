@@ -15,6 +15,7 @@ from packaging.version import Version
 from cudalock.cuda import CudaVersion, driver_cuda, known_majors, newest_minor
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict
+from cudalock.resolver.demands import DRIVER
 from cudalock.resolver.facts import FactKind
 from cudalock.resolver.request import Request, Requested, exact_pin, format_requirement
 from cudalock.resolver.resolution import Resolution
@@ -237,7 +238,9 @@ def _retargeted(request: Request, target: Target, conflict: Conflict) -> Iterato
         fact.fact.kind in (FactKind.TARGET, FactKind.POLICY) for fact in conflict.facts
     ):
         return
-    if target.cuda_compat == "strict" and conflict.only_policy:
+    # Under `strict` a driver that runs the major is refused by the row of a newer minor, too.
+    driver = any(fact.fact.subject == DRIVER for fact in conflict.facts)
+    if target.cuda_compat == "strict" and (driver or conflict.only_policy):
         minor = replace(target, cuda_compat="minor")
         yield _Attempt(request=request, target=minor, changes=("--cuda-compat minor",))
     for release in _other_releases(target):
