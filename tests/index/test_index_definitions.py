@@ -7,8 +7,6 @@ from hypothesis import strategies as st
 from cudalock.errors import CudalockError, UsageError
 from cudalock.index.definitions import (
     Definition,
-    IndexFolder,
-    expand_templates,
     load_definitions,
     parse_definition,
     parse_template,
@@ -131,52 +129,6 @@ def test_a_template_is_an_https_address_with_placeholders_in_its_path(text: str)
 @pytest.mark.parametrize("host", ["127.0.0.1:8000", "localhost", "[::1]:80"])
 def test_a_template_may_be_http_on_loopback(host: str) -> None:
     assert parse_template(f"http://{host}/{{cuda}}/", where="x") == f"http://{host}/{{cuda}}"
-
-
-def test_templates_expand_in_order_with_versions_outermost() -> None:
-    definition = parse_definition(GOOD, where="acme.toml")
-    folders = expand_templates(
-        definition, cuda_labels=["cu130", "cu129"], versions=["2.0", "1!1.0+x"]
-    )
-    assert [folder.url for folder in folders] == [
-        "https://acme.example/whl/cu130",
-        "https://acme.example/whl/cu129",
-        "https://acme.example/2.0/cu130",
-        "https://acme.example/2.0/cu129",
-        "https://acme.example/1%211.0%2Bx/cu130",
-        "https://acme.example/1%211.0%2Bx/cu129",
-    ]
-    assert folders[2] == IndexFolder(
-        url="https://acme.example/2.0/cu130", folder="cu130", version="2.0"
-    )
-
-
-def test_nightly_templates_expand_alone_and_are_marked() -> None:
-    definition = parse_definition(GOOD, where="acme.toml")
-    assert expand_templates(definition, cuda_labels=["cu130"], nightly=True) == (
-        IndexFolder(url="https://acme.example/nightly/cu130", folder="cu130", nightly=True),
-    )
-
-
-def test_a_cpu_target_takes_the_cpu_folder_or_leaves_the_template_out() -> None:
-    definition = parse_definition(GOOD, where="acme.toml")
-    urls = [folder.url for folder in expand_templates(definition, cuda_labels=["cu130"], cpu=True)]
-    assert urls == ["https://acme.example/whl/cpu"]
-    none = parse_definition(GOOD.replace('cpu = "cpu"\n', ""), where="acme.toml")
-    assert expand_templates(none, cuda_labels=["cu130"], cpu=True) == ()
-
-
-def test_a_template_without_placeholders_is_asked_once() -> None:
-    definition = Definition(name="a", stable=("https://a.example", "https://a.example"))
-    assert expand_templates(definition, cuda_labels=["cu130", "cu129"]) == (
-        IndexFolder(url="https://a.example"),
-    )
-
-
-def test_a_label_that_is_not_a_folder_is_refused() -> None:
-    definition = parse_definition(GOOD, where="acme.toml")
-    with pytest.raises(UsageError, match="name of a folder"):
-        expand_templates(definition, cuda_labels=["../cu130"])
 
 
 @given(st.text(max_size=200))

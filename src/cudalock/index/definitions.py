@@ -8,10 +8,9 @@ routing belong to other modules of this room.
 """
 
 import re
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import quote
 
 from cudalock.errors import UsageError, WheelError
 from cudalock.index.locate import DataFileError, FaultList, parse_toml, read_data_file
@@ -20,8 +19,6 @@ from cudalock.wheel.names import format_quoted, parse_project_name
 
 __all__ = [
     "Definition",
-    "IndexFolder",
-    "expand_templates",
     "load_definitions",
     "parse_definition",
     "parse_template",
@@ -76,16 +73,6 @@ class Definition:
     def templates(self) -> tuple[str, ...]:
         """Every template, of whatever kind."""
         return (*self.stable, *self.nightly, *self.pinned)
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexFolder:
-    """One expanded template: ``folder`` is what stood for ``{cuda}``, None where nothing did."""
-
-    url: str
-    folder: str | None = None
-    version: str | None = None
-    nightly: bool = False
 
 
 def parse_definition(text: str, *, where: str) -> Definition:
@@ -243,38 +230,3 @@ def _circles(definitions: Sequence[Definition]) -> list[str]:
         for other in definitions
         if other.partner is not None and one.partner in other.projects | other.nightly_projects
     ]
-
-
-def expand_templates(
-    definition: Definition,
-    *,
-    cuda_labels: Iterable[str] = (),
-    versions: Iterable[str] = (),
-    nightly: bool = False,
-    cpu: bool = False,
-) -> tuple[IndexFolder, ...]:
-    """Return the folders to ask, each once, in the order of the templates.
-
-    ``cuda_labels`` (``cu130``, ``cu129`` …) and ``versions`` keep their order, versions outermost,
-    so that newest first stays newest first. With ``cpu`` the definition's own folder stands in
-    place of the labels; a template with ``{cuda}`` is left out when it has none. ``nightly``
-    expands the nightly templates, and only those.
-    """
-    folders: tuple[str, ...] = tuple(cuda_labels)
-    if cpu:
-        folders = () if definition.cpu is None else (definition.cpu,)
-    for folder in folders:
-        if not _FOLDER.match(folder):
-            raise UsageError(f"expected the name of a folder, found {format_quoted(folder)}")
-    asked = tuple(versions)
-    found: dict[str, IndexFolder] = {}
-    for template in definition.nightly if nightly else definition.stable:
-        for version in asked if "{version}" in template else (None,):
-            for folder_name in folders if "{cuda}" in template else (None,):
-                url = template.replace("{version}", quote(version or "", safe=""))
-                url = url.replace("{cuda}", quote(folder_name or "", safe=""))
-                found.setdefault(
-                    url,
-                    IndexFolder(url=url, folder=folder_name, version=version, nightly=nightly),
-                )
-    return tuple(found.values())
