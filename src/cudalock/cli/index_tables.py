@@ -41,6 +41,8 @@ def show_form(survey: Survey) -> dict[str, object]:
                         "newest": str(cell.newest),
                         "files": cell.count,
                         "uploaded": cell.uploaded,
+                        "pythons": list(cell.pythons),
+                        "platforms": list(cell.platforms),
                     }
                     for cuda, cell in _by_release(project)
                 ],
@@ -79,11 +81,29 @@ def show_text(survey: Survey, *, width: int) -> str:
         for cell in project.cells().values()
         if (time := parse_upload_time(cell.uploaded)) is not None
     )
-    lines.append("")
-    lines.append("The newest version and its number of files; - none there, ? not seen.")
+    lines += ["", "The newest version and its number of files; - none there, ? not seen."]
+    lines += ["", "Of the newest CUDA release of each:"]
+    lines += [line for project in survey.projects for line in _made_for(project, first, width)]
     if dates:
-        lines.append(f"Newest upload {dates[-1]}.")
+        lines += ["", f"Newest upload {dates[-1]}."]
     return "\n".join(lines) + "\n"
+
+
+def _made_for(project: ProjectSurvey, first: int, width: int) -> list[str]:
+    """Say for which Python and platform the files are that a person would look for first."""
+    if not project.files:
+        return []
+    cuda, cell = _by_release(project)[-1]
+    told = "any CUDA" if cuda is None else f"cu{cuda.major}{cuda.minor}"
+    text = f"{told}: Python {', '.join(cell.pythons)}; {', '.join(cell.platforms)}"
+    lead = project.project.ljust(first) + _GAP
+    return textwrap.wrap(
+        text,
+        width,
+        initial_indent=lead,
+        subsequent_indent=" " * len(lead),
+        break_on_hyphens=False,
+    )
 
 
 def _cell_text(project: ProjectSurvey, head: CudaVersion | None) -> str:

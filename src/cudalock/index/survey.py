@@ -5,11 +5,13 @@ newest minor down, so the releases a publisher has are what it answers and no li
 wrong with the answers is for `doctor.py`, how they are shown for `cli`.
 """
 
+import re
 from collections.abc import Callable, Iterable, Sequence
 from concurrent.futures import Executor
 from contextlib import suppress
 from dataclasses import dataclass
 
+from packaging.tags import Tag
 from packaging.version import Version
 
 from cudalock.cuda import CudaVersion
@@ -32,16 +34,31 @@ __all__ = [
     "survey_index",
 ]
 
+_CPYTHON = re.compile(r"cp([1-9])([0-9]{1,3})")
+_MACHINES = ("x86_64", "aarch64", "amd64", "arm64")
+_SYSTEMS = (
+    ("manylinux", "linux"),
+    ("linux", "linux"),
+    ("musllinux", "musl"),
+    ("macosx", "macos"),
+    ("win", "win"),
+)
 _NO_LIST = frozenset({401, 403, 404, 405, 410})
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Cell:
-    """What there is of a project for one CUDA release: how many files, and the newest version."""
+    """What there is of a project for one CUDA release: how many files, and the newest version.
+
+    ``pythons`` (``3.12``, ``3.13t``, ``3.10+`` for the stable ABI, ``any``) and ``platforms``
+    (``linux-x86_64``) are those of the newest version's files.
+    """
 
     count: int
     newest: Version
     uploaded: str | None = None
+    pythons: tuple[str, ...] = ()
+    platforms: tuple[str, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -188,9 +205,36 @@ def _joined(project: str, parts: Sequence[ProjectSurvey], *, by_folder: bool) ->
 
 def _cell(files: Sequence[ListedFile]) -> Cell:
     newest = max(Version(file.wheel.version.public) for file in files)
-    times = [
-        file.upload_time
-        for file in files
-        if file.upload_time is not None and Version(file.wheel.version.public) == newest
-    ]
-    return Cell(count=len(files), newest=newest, uploaded=max(times, default=None))
+    those = [file for file in files if Version(file.wheel.version.public) == newest]
+    tags = {tag for file in those for tag in file.wheel.tags}
+    times = [file.upload_time for file in those if file.upload_time is not None]
+    return Cell(
+        count=len(files),
+        newest=newest,
+        uploaded=max(times, default=None),
+        pythons=tuple(sorted({_python(tag) for tag in tags}, key=_python_order)),
+        platforms=tuple(sorted({_platform(tag) for tag in tags})),
+    )
+
+
+def _python(tag: Tag) -> str:
+    """Name the Python of a tag: ``3.12``, ``3.13t``, ``3.10+`` for the stable ABI, ``any``."""
+    found = _CPYTHON.fullmatch(tag.interpreter)
+    if found is None:
+        return "any" if tag.interpreter.startswith("py") else tag.interpreter
+    version = f"{found[1]}.{found[2]}"
+    if tag.abi == "abi3":
+        return f"{version}+"
+    return f"{version}t" if tag.abi.endswith("t") else version
+
+
+def _python_order(text: str) -> tuple[int, int, str]:
+    major, _, minor = text.rstrip("t+").partition(".")
+    return (int(major), int(minor), text) if minor.isdecimal() else (0, 0, text)
+
+
+def _platform(tag: Tag) -> str:
+    """Name the platform of a tag as ``--platform`` does, where that knows it."""
+    machine = next((m for m in _MACHINES if tag.platform.endswith(f"_{m}")), None)
+    system = next((name for lead, name in _SYSTEMS if tag.platform.startswith(lead)), None)
+    return tag.platform if machine is None or system is None else f"{system}-{machine}"
