@@ -236,3 +236,16 @@ def test_the_default_index_is_asked_like_any_other(index: Command, site: Loopbac
         del _PAGES["/simple/left/"]
     assert code == 0
     assert form["projects"][0]["releases"][0]["newest"] == "3.0"
+
+
+def test_a_publisher_of_folders_by_release_is_told_the_releases_by_the_default_index(
+    index: Command, site: Loopback
+) -> None:
+    _PAGES["/simple/vllm/"] = _page(_link(f"vllm-0.19.1-{_TAG}"))
+    try:
+        flags = ["--recorded", "--default-index", f"{site.url}/simple"]
+        code, form = index.form("show", "vllm", *flags)
+    finally:
+        del _PAGES["/simple/vllm/"]
+    assert code == 0
+    assert [r["cuda"] for r in form["projects"][0]["releases"]] == ["13.0"]

@@ -74,13 +74,12 @@ def _survey(
     added, name = _named(args, definitions, projects)
     cache_dir = cache_directory(args, environ)
     default = args.default_index
-    if default is None and not (args.recorded and name != DEFAULT_INDEX):
+    if default is None and _needs_default(args, name, definitions):
         default = ask_default_index(environ=environ, cache_dir=cache_dir).url.reveal()
     if name == DEFAULT_INDEX:
         added = (AddedIndex(url=str(default), name=DEFAULT_INDEX),)
     options = IndexOptions(
-        # A recorded publisher is asked for itself alone.
-        default_index=default or "http://127.0.0.1:9/simple",
+        default_index=default or "",
         added=() if name == DEFAULT_INDEX else added,
         recorded=args.recorded,
         offline=args.offline,
@@ -100,6 +99,14 @@ def _survey(
             else:
                 survey = session.survey(_definition(name, definitions), projects)
             return survey, session.requests, session.knowledge
+
+
+def _needs_default(args: Namespace, name: str, definitions: tuple[Definition, ...]) -> bool:
+    """Whether the default index is asked: for itself, or for the releases a publisher's folders are of."""
+    publisher = next((each for each in definitions if each.name == name), None)
+    if publisher is None:
+        return name == DEFAULT_INDEX
+    return not args.recorded or any("{version}" in each for each in publisher.templates)
 
 
 def _named(

@@ -66,9 +66,12 @@ class FolderAsker:
         self._folders: dict[tuple[str, str], bool] = {}
 
     def ask_route(
-        self, route: Route, admitted: SpecifierSet, *, nightly: bool
+        self, route: Route, admitted: SpecifierSet, *, nightly: bool, mention: bool = True
     ) -> tuple[list[PageAnswer], list[PageAnswer]]:
-        """Ask every folder of one index; also return what another index was seen to list in passing."""
+        """Ask every folder of one index; also return what another index was seen to list in passing.
+
+        Without ``mention`` no index is asked for what would only be mentioned.
+        """
         plain = [f for f in route.folders if not (f.versioned or f.partnered or f.pinned)]
         answered = self._ask(route, plain)
         partnered = [folder for folder in route.folders if folder.partnered]
@@ -79,7 +82,7 @@ class FolderAsker:
         if versioned:
             found, shadows = self._ask_versioned(route, versioned, admitted, nightly=nightly)
             answered += found
-        elif self.nightly_only(route):
+        elif mention and self.nightly_only(route):
             shadows = self._shadow_of_nightly(route, answered)
         pin = unserved_pin(admitted, (file for answer in answered for file in answer.files))
         # Nightlies have folders of their own.

@@ -263,7 +263,7 @@ class IndexSource:
             recordable=True,
             partner=definition.partner,
         )
-        answered, _ = self._asker.ask_route(route, SpecifierSet(), nightly=nightly)
+        answered, _ = self._asker.ask_route(route, SpecifierSet(), nightly=nightly, mention=False)
         return answered
 
     # Files
