@@ -471,3 +471,27 @@ def test_any_pieces_of_a_page_raise_only_our_errors_and_lead_to_the_web(
         assert parts.hostname
         assert parts.username is None
         assert file.url.isascii()
+
+
+@pytest.mark.parametrize(
+    ("href", "url"),
+    [
+        ("files/left-1.0-py3-none-any.whl", f"{PAGE_URL}files/left-1.0-py3-none-any.whl"),
+        ("a/b%2B/c+d/left-1.0-py3-none-any.whl", f"{PAGE_URL}a/b%2B/c+d/left-1.0-py3-none-any.whl"),
+        ("a/../left-1.0-py3-none-any.whl", f"{PAGE_URL}left-1.0-py3-none-any.whl"),
+        ("a/./left-1.0-py3-none-any.whl", f"{PAGE_URL}a/left-1.0-py3-none-any.whl"),
+        (
+            "//h.example.org/left-1.0-py3-none-any.whl",
+            "https://h.example.org/left-1.0-py3-none-any.whl",
+        ),
+    ],
+)
+def test_links_below_beside_and_on_other_hosts_lead_where_the_standard_says(
+    href: str, url: str
+) -> None:
+    assert [file.url for file in parse(link(href)).files] == [url]
+
+
+def test_a_link_to_a_host_that_is_named_like_a_wheel_is_no_file_of_this_page() -> None:
+    found = parse(link("//left-1.0-py3-none-any.whl"))
+    assert all("index.example.org" not in file.url for file in found.files)

@@ -33,6 +33,8 @@ _JSON_TYPES = re.compile(r"application/(?:json|vnd\.pypi\.simple\.[a-z0-9]+\+jso
 _HTML_TYPES = re.compile(
     r"(?:text/html|application/xhtml\+xml|application/vnd\.pypi\.simple\.[a-z0-9]+\+html)\Z"
 )
+# Folders below the page's own: plain characters, no step up and none that stays.
+_BELOW = re.compile(r"(?:(?!\.{1,2}/)[A-Za-z0-9._~%+@=-]+/)+\Z")
 _ARCHIVE = re.compile(
     r"\.(?:whl|zip|tar|tar\.gz|tgz|tar\.bz2|tar\.xz|tar\.z|egg|exe|msi|rpm|deb|dmg)\Z",
     re.IGNORECASE,
@@ -217,14 +219,21 @@ class _Reader:
             return self.url
         if not _REFERENCE.match(reference) or _SCHEME.match(reference):
             return None
+        if reference.startswith("//"):
+            # RFC 3986, 4.2: what follows is a host, also where nothing comes behind it.
+            return self._joined(reference) or None
         path, mark, query = reference.partition("?")
         head, slash, tail = path.rpartition("/")
         if tail in (".", ".."):
             head, slash, tail = path, "/", ""
+        below = ""
+        if _BELOW.match(head + slash):
+            # RFC 3986, 5.2.3: a plain path goes behind the last slash of the base, as it stands.
+            head, slash, below = "", "", head + slash
         if head + slash not in self._folders:
             self._folders[head + slash] = self._joined(head + slash or "./")
         folder = self._folders[head + slash]
-        return folder + tail + mark + query if folder else None
+        return folder + below + tail + mark + query if folder else None
 
     def _joined(self, reference: str) -> str:
         try:
