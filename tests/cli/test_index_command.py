@@ -249,3 +249,22 @@ def test_a_publisher_of_folders_by_release_is_told_the_releases_by_the_default_i
         del _PAGES["/simple/vllm/"]
     assert code == 0
     assert [r["cuda"] for r in form["projects"][0]["releases"]] == ["13.0"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "status"),
+    [
+        (["index", "show", "flashinfr"], 2, "error"),
+        (["inspect", "left-1.0-py3-none-any.whl"], 2, "error"),
+        (["inspect", "https://127.0.0.1:9/left-1.0-py3-none-any.whl"], 3, "unknown"),
+    ],
+)
+def test_an_error_is_data_where_data_was_asked_for(
+    arguments: list[str], code: int, status: str, capsys: pytest.CaptureFixture[str]
+) -> None:
+    assert main([*arguments, "--format", "json"]) == code
+    form = json.loads(capsys.readouterr().out)
+    schema = (_SCHEMAS / "error-1.json").read_text(encoding="utf-8")
+    jsonschema.validate(form, json.loads(schema))
+    assert form["status"] == status
+    assert form["error"]["message"]

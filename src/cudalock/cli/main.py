@@ -37,6 +37,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         return 141
     except CudalockError as error:
+        if args.format == "json" and args.command != "resolve":
+            _print_error(error)
         report_error(error, terminal)
         return error.exit_code
     except Exception as error:
@@ -72,6 +74,23 @@ def _run(args: Namespace, terminal: Terminal) -> int:
             from cudalock.cli.resolve import run_resolve  # noqa: PLC0415 - as above
 
             return run_resolve(args, os.environ, terminal)
+
+
+def _print_error(error: CudalockError) -> None:
+    """Print an error as data: ``cudalock/error/1``. `resolve` has it in its own form."""
+    import json  # noqa: PLC0415 - only a failed command with this format pays for it
+
+    form = {
+        "schema": "cudalock/error/1",
+        "status": "error" if error.exit_code == 2 else "unknown",
+        "error": {
+            "code": error.code,
+            "message": error.message,
+            "where": error.where,
+            "flag": error.flag,
+        },
+    }
+    sys.stdout.write(json.dumps(form, indent=2) + "\n")
 
 
 def report_error(error: CudalockError, terminal: Terminal) -> None:
