@@ -188,6 +188,36 @@ def test_an_index_that_cannot_be_read_is_not_an_index_without_the_project(
         assert "?" in shown.splitlines()[1]
 
 
+def test_a_page_that_cannot_be_read_says_nothing_of_other_projects(index: Command) -> None:
+    page = _page(_link(f"right-1.0+cu130-{_TAG}"))
+
+    def answer(asked: Asked) -> Reply:
+        return Reply(200, page if asked.path.endswith("/right/") else b"{", _HTML)
+
+    with serve(answer) as site:
+        code, form = index.form("show", *_asked(site, "left", "right"))
+        assert code == 3
+        left, right = form["projects"]
+        assert left["error"]
+        assert (right["error"], right["whole"]) == (None, True)
+        code, form = index.form("doctor", *_asked(site, "left", "right"))
+        assert code == 3
+        unread = [f for f in form["findings"] if f["code"] == "unreadable"]
+        assert [finding["facts"] for finding in unread] == [["left"]]
+
+
+def test_where_nobody_answers_one_project_is_asked_for_and_the_others_say_so(
+    index: Command,
+) -> None:
+    with serve(lambda _: [b""]) as site:
+        code, form = index.form("show", *_asked(site, "left", "right"))
+        assert code == 3
+        assert not any("/right/" in path for path in site.paths())
+        left, right = form["projects"]
+        assert right["error"].startswith("not asked for, since left got no response")
+        assert not left["error"].startswith("not asked")
+
+
 def test_what_an_index_says_reaches_no_terminal_unescaped(index: Command) -> None:
     name = f"left-1.0+cu130-{_TAG}"
     page = _page(_link(name, 'data-upload-time="\x1b[31m"'), "<a href='evil\x1b[2J-1.0.whl'>e</a>")

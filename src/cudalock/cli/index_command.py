@@ -40,8 +40,8 @@ def run_index(args: Namespace, environ: Mapping[str, str], terminal: Terminal) -
     failed = [project for project in survey.projects if project.error]
     if args.action == "show":
         _print(args, show_form(survey), show_text(survey, width=terminal.width))
-        for project in failed:
-            terminal.warn(project.error)
+        for error in dict.fromkeys(project.error for project in failed):
+            terminal.warn(error)
         code = 3 if failed else 0
     else:
         # A wall clock, asked for here because a finding about dates needs today's.

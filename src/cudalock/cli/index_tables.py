@@ -5,7 +5,7 @@ CUDA release: ``-`` is "none there", ``?`` "not seen".
 """
 
 import textwrap
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 
 from cudalock.cuda import CudaVersion
 from cudalock.index.doctor import Finding
@@ -22,6 +22,8 @@ __all__ = [
 _SHOW_SCHEMA = "cudalock/index-show/1"
 _DOCTOR_SCHEMA = "cudalock/index-doctor/1"
 _GAP = "  "
+
+_Cells = Mapping[CudaVersion | None, Cell]
 
 
 def show_form(survey: Survey) -> dict[str, object]:
@@ -44,7 +46,7 @@ def show_form(survey: Survey) -> dict[str, object]:
                         "pythons": list(cell.pythons),
                         "platforms": list(cell.platforms),
                     }
-                    for cuda, cell in _by_release(project)
+                    for cuda, cell in _by_release(project.cells())
                 ],
             }
             for project in survey.projects
@@ -52,16 +54,19 @@ def show_form(survey: Survey) -> dict[str, object]:
     }
 
 
-def _by_release(project: ProjectSurvey) -> list[tuple[CudaVersion | None, Cell]]:
+def _by_release(cells: _Cells) -> list[tuple[CudaVersion | None, Cell]]:
     none = CudaVersion(major=0, minor=0)
-    return sorted(project.cells().items(), key=lambda entry: entry[0] or none)
+    return sorted(cells.items(), key=lambda entry: entry[0] or none)
 
 
 def show_text(survey: Survey, *, width: int) -> str:
     """Return a table of projects by CUDA release, in as many parts as the width takes."""
-    heads = [None, *survey.releases]
-    names = ["any CUDA" if head is None else f"cu{head.major}{head.minor}" for head in heads]
-    rows = [(p.project, [_cell_text(p, head) for head in heads]) for p in survey.projects]
+    # Grouped once: an index may name any number of releases, each a column.
+    table = [(project, project.cells()) for project in survey.projects]
+    releases = {cuda for _, cells in table for cuda in cells if cuda is not None}
+    heads = [None, *sorted(releases)]
+    names = ["any CUDA" if head is None else head.label for head in heads]
+    rows = [(p.project, [_cell_text(p, cells.get(head)) for head in heads]) for p, cells in table]
     first = max([len("project"), *(len(name) for name, _ in rows)])
     widths = [
         max([len(name), *(len(cells[column]) for _, cells in rows)])
@@ -77,26 +82,26 @@ def show_text(survey: Survey, *, width: int) -> str:
         ]
     dates = sorted(
         time.date()
-        for project in survey.projects
-        for cell in project.cells().values()
+        for _, cells in table
+        for cell in cells.values()
         if (time := parse_upload_time(cell.uploaded)) is not None
     )
     lines += ["", "The newest version and its number of files; - none there, ? not seen."]
     lines += ["", "Of the newest CUDA release of each:"]
-    lines += [line for project in survey.projects for line in _made_for(project, first, width)]
+    lines += [line for p, cells in table for line in _made_for(p.project, cells, first, width)]
     if dates:
         lines += ["", f"Newest upload {dates[-1]}."]
     return "\n".join(lines) + "\n"
 
 
-def _made_for(project: ProjectSurvey, first: int, width: int) -> list[str]:
+def _made_for(project: str, cells: _Cells, first: int, width: int) -> list[str]:
     """Say for which Python and platform the files are that a person would look for first."""
-    if not project.files:
+    if not cells:
         return []
-    cuda, cell = _by_release(project)[-1]
-    told = "any CUDA" if cuda is None else f"cu{cuda.major}{cuda.minor}"
+    cuda, cell = _by_release(cells)[-1]
+    told = "any CUDA" if cuda is None else cuda.label
     text = f"{told}: Python {', '.join(cell.pythons)}; {', '.join(cell.platforms)}"
-    lead = project.project.ljust(first) + _GAP
+    lead = project.ljust(first) + _GAP
     return textwrap.wrap(
         text,
         width,
@@ -106,8 +111,7 @@ def _made_for(project: ProjectSurvey, first: int, width: int) -> list[str]:
     )
 
 
-def _cell_text(project: ProjectSurvey, head: CudaVersion | None) -> str:
-    cell = project.cells().get(head)
+def _cell_text(project: ProjectSurvey, cell: Cell | None) -> str:
     if cell is not None:
         return f"{cell.newest} ({cell.count})"
     return "-" if project.whole else "?"

@@ -19,6 +19,7 @@ from cudalock.errors import IndexAccessError, WheelError
 from cudalock.index.anchors import CutPageError, read_anchors
 from cudalock.index.client import Client
 from cudalock.index.definitions import Definition
+from cudalock.index.failures import TransportError
 from cudalock.index.source import IndexSource
 from cudalock.index.union import unite
 from cudalock.wheel.evidence import label_of
@@ -66,8 +67,9 @@ class ProjectSurvey:
     """One project on one index.
 
     ``files`` hold each URL once, nightly ones beside the others; ``answers`` what each folder said;
-    ``error`` why the index could not be read, if so: then nothing is known to be missing. ``by_folder``
-    says that folders tell the CUDA of files without a label.
+    ``error`` why the index could not be read, if so: then nothing is known to be missing. ``silent``
+    says that it gave no response at all. ``by_folder`` says that folders tell the CUDA of files
+    without a label.
     """
 
     project: str
@@ -76,6 +78,7 @@ class ProjectSurvey:
     answers: tuple[IndexAnswer, ...] = ()
     statuses: tuple[str, ...] = ()
     error: str = ""
+    silent: bool = False
     by_folder: bool = False
 
     @property
@@ -84,7 +87,10 @@ class ProjectSurvey:
         return not self.error and all(a.status in ("listed", "absent") for a in self.answers)
 
     def cells(self) -> dict[CudaVersion | None, Cell]:
-        """Return what there is by CUDA release; None stands for files that name none."""
+        """Return what there is by CUDA release; None stands for files that name none.
+
+        Reads every file; a caller that needs it twice keeps it.
+        """
         groups: dict[CudaVersion | None, list[ListedFile]] = {}
         for file in self.files:
             groups.setdefault(cuda_of(file, by_folder=self.by_folder), []).append(file)
@@ -133,15 +139,16 @@ def survey_index(
     """Ask a publisher for ``projects``, by ``sources`` that ask for one CUDA major each.
 
     Costs one request for each folder and project. An index that cannot be read is an error of its
-    project, not of the survey; where the first project finds it so, the others are not asked for.
+    project, not of the survey; where the first project gets no response, the others are not asked for.
     """
     names = sorted(set(projects))
     by_folder = "folder" in definition.labels
     found: list[ProjectSurvey] = []
     # One project goes ahead: where nobody answers it is enough to be told so once.
     for batch in (names[:1], names[1:]):
-        if found and found[0].error:
-            found += [ProjectSurvey(project=project, error=found[0].error) for project in batch]
+        if found and found[0].silent:
+            why = f"not asked for, since {found[0].project} got no response: {found[0].error}"
+            found += [ProjectSurvey(project=project, error=why, silent=True) for project in batch]
             break
         waiting = [
             [executor.submit(_ask, source, definition, project) for source in sources]
@@ -159,7 +166,8 @@ def _ask(source: IndexSource, definition: Definition, project: str) -> ProjectSu
     try:
         answered = source.answers(definition, project)
     except IndexAccessError as error:
-        return ProjectSurvey(project=project, error=str(error))
+        silent = isinstance(error, TransportError)
+        return ProjectSurvey(project=project, error=str(error), silent=silent)
     return ProjectSurvey(
         project=project,
         files=tuple(file for answer in answered for file in answer.files),
@@ -199,13 +207,15 @@ def _joined(project: str, parts: Sequence[ProjectSurvey], *, by_folder: bool) ->
         answers=tuple(dict.fromkeys(a for part in parts for a in part.answers)),
         statuses=tuple(dict.fromkeys(s for part in parts for s in part.statuses)),
         error=next((part.error for part in parts if part.error), ""),
+        silent=bool(parts) and all(part.silent for part in parts),
         by_folder=by_folder,
     )
 
 
 def _cell(files: Sequence[ListedFile]) -> Cell:
-    newest = max(Version(file.wheel.version.public) for file in files)
-    those = [file for file in files if Version(file.wheel.version.public) == newest]
+    versions = [Version(file.wheel.version.public) for file in files]
+    newest = max(versions)
+    those = [file for file, version in zip(files, versions, strict=True) if version == newest]
     tags = {tag for file in those for tag in file.wheel.tags}
     times = [file.upload_time for file in those if file.upload_time is not None]
     return Cell(
