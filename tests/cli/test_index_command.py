@@ -136,6 +136,44 @@ def test_show_is_a_table_of_projects_by_cuda_release(
     assert [r["cuda"] for r in right["releases"]] == ["12.8"]
 
 
+@pytest.mark.parametrize(
+    ("flags", "told", "kept", "others"),
+    [
+        (("--platform", "linux-aarch64"), "manylinux_2_28_aarch64", {"12.8": 1}, 8),
+        (("--python", "3.12"), "Python 3.12", {None: 1, "12.6": 1, "12.8": 3, "13.0": 4}, 0),
+        (("--python", "3.13"), "Python 3.13", {}, 9),
+        (("--python", "3.12", "--platform", "win-amd64"), "Python 3.12 on win_amd64", {}, 9),
+    ],
+)
+def test_show_tells_which_wheels_are_for_a_machine_and_how_many_are_not(
+    flags: tuple[str, ...],
+    told: str,
+    kept: dict[str | None, int],
+    others: int,
+    index: Command,
+    site: Loopback,
+) -> None:
+    code, out = index("show", *_asked(site, "left"), *flags)
+    assert code == 0
+    assert f"Wheels for {told}" in out
+    # A release keeps its column when none of its wheels is for the machine.
+    assert "cu130" in out.splitlines()[0]
+    _, form = index.form("show", *_asked(site, "left"), *flags)
+    (left,) = form["projects"]
+    assert ({r["cuda"]: r["files"] for r in left["releases"]}, left["other_files"]) == (
+        kept,
+        others,
+    )
+
+
+@pytest.mark.parametrize("flags", [("--python", "2.7"), ("--platform", "amiga")])
+def test_a_machine_that_is_none_is_asked_wrongly_and_nobody_is_asked(
+    flags: tuple[str, str], index: Command, site: Loopback
+) -> None:
+    code, _ = index("show", *_asked(site, "left"), *flags)
+    assert (code, site.asked) == (2, [])
+
+
 def test_each_page_is_asked_for_once(index: Command, site: Loopback) -> None:
     index("show", *_asked(site, "left"))
     pages = [path for path in site.paths() if path.endswith("/left/")]
@@ -233,6 +271,28 @@ def test_doctor_names_the_address_with_five_hashes(index: Command) -> None:
     found = [f for f in form["findings"] if f["code"] == "several-hashes"]
     facts = [fact for finding in found for fact in finding["facts"]]
     assert "sgl_kernel-0.3.21+cu130-cp310-abi3-manylinux2014_x86_64.whl: 5 hashes" in facts
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "text"),
+    [
+        (("list",), 0, "index-list.txt"),
+        (("show", "pytorch", "--recorded"), 0, "index-show-pytorch.txt"),
+        (("show", "sglang", "--recorded"), 0, "index-show-sglang.txt"),
+        (("doctor", "pytorch", "--recorded"), 1, "index-doctor-pytorch.txt"),
+        (("doctor", "sglang", "--recorded"), 1, "index-doctor-sglang.txt"),
+    ],
+)
+def test_what_is_told_of_the_publishers_that_come_along(
+    arguments: tuple[str, ...],
+    code: int,
+    text: str,
+    index: Command,
+    golden: Callable[[str, str], None],
+) -> None:
+    found, out = index(*arguments)
+    assert found == code
+    golden(text, out)
 
 
 def test_doctor_names_stale_files_and_missing_hashes_of_a_recording(index: Command) -> None:

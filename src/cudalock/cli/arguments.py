@@ -218,6 +218,10 @@ def _add_index(commands: "argparse._SubParsersAction[_Parser]") -> None:
     listed = actions.add_parser("list", help="the publishers that are known; asks nobody")
     _add_common(listed)
     shown = actions.add_parser("show", help="what a publisher serves, by project and CUDA release")
+    shown.add_argument("--python", metavar="X.Y", help="only wheels for this Python (any)")
+    shown.add_argument(
+        "--platform", metavar="TAG", help="only wheels for this platform: linux-aarch64 (any)"
+    )
     examined = actions.add_parser("doctor", help="what is wrong with a publisher's index")
     for each in (shown, examined):
         each.add_argument("name", metavar="NAME", help="a publisher, or the URL of an index")

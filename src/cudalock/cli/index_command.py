@@ -18,9 +18,12 @@ from cudalock.cli.inputs import cache_directory
 from cudalock.cli.json_form import format_json
 from cudalock.cli.terminal import Terminal, printable
 from cudalock.errors import UsageError
+from cudalock.host.interpreter import parse_python
+from cudalock.host.platforms import parse_platform
 from cudalock.index.client import open_client
 from cudalock.index.definitions import Definition, load_definitions
 from cudalock.index.doctor import Finding, examine
+from cudalock.index.fitting import fitting
 from cudalock.index.locate import find_indices
 from cudalock.index.routes import DEFAULT_INDEX, AddedIndex, parse_index_option
 from cudalock.index.survey import Survey
@@ -36,9 +39,15 @@ _SECONDS_A_DAY = 86_400
 def run_index(args: Namespace, environ: Mapping[str, str], terminal: Terminal) -> int:
     """Run an action. Exit code of ``doctor``: 1 for problems, 3 where something was not read."""
     definitions = load_definitions(find_indices())
+    # Read first: who asks wrongly is told so before anybody is asked.
+    showing = args.action == "show"
+    python = parse_python(args.python) if showing and args.python else None
+    platform = parse_platform(args.platform) if showing and args.platform else None
     survey, requests, knowledge = _survey(args, environ, terminal, definitions)
     failed = [project for project in survey.projects if project.error]
-    if args.action == "show":
+    if showing:
+        if python is not None or platform is not None:
+            survey = fitting(survey, python=python, platform=platform)
         _print(args, show_form(survey), show_text(survey, width=terminal.width))
         for error in dict.fromkeys(project.error for project in failed):
             terminal.warn(error)

@@ -32,9 +32,12 @@ def show_form(survey: Survey) -> dict[str, object]:
         "schema": _SHOW_SCHEMA,
         "name": survey.definition.name,
         "recorded": survey.recorded,
+        "python": survey.python,
+        "platform": survey.platform,
         "projects": [
             {
                 "project": project.project,
+                "other_files": len(project.others),
                 "whole": project.whole,
                 "error": project.error or None,
                 "releases": [
@@ -63,8 +66,7 @@ def show_text(survey: Survey, *, width: int) -> str:
     """Return a table of projects by CUDA release, in as many parts as the width takes."""
     # Grouped once: an index may name any number of releases, each a column.
     table = [(project, project.cells()) for project in survey.projects]
-    releases = {cuda for _, cells in table for cuda in cells if cuda is not None}
-    heads = [None, *sorted(releases)]
+    heads = [None, *survey.releases]
     names = ["any CUDA" if head is None else head.label for head in heads]
     rows = [(p.project, [_cell_text(p, cells.get(head)) for head in heads]) for p, cells in table]
     first = max([len("project"), *(len(name) for name, _ in rows)])
@@ -86,12 +88,23 @@ def show_text(survey: Survey, *, width: int) -> str:
         for cell in cells.values()
         if (time := parse_upload_time(cell.uploaded)) is not None
     )
-    lines += ["", "The newest version and its number of files; - none there, ? not seen."]
+    lines += ["", *_wrapped(_legend(survey), width)]
     lines += ["", "Of the newest CUDA release of each:"]
     lines += [line for p, cells in table for line in _made_for(p.project, cells, first, width)]
     if dates:
         lines += ["", f"Newest upload {dates[-1]}."]
     return "\n".join(lines) + "\n"
+
+
+def _legend(survey: Survey) -> str:
+    """Say which machine the wheels are for, and what a cell means."""
+    python = None if survey.python is None else f"Python {survey.python}"
+    given = [each for each in (python, survey.platform) if each is not None]
+    told = f"Wheels for {' on '.join(given)}" if given else "Wheels for any machine"
+    others = sum(len(project.others) for project in survey.projects)
+    if others:
+        told += f" ({others} for others left out)"
+    return f"{told}: the newest version and the number of files; - none there, ? not seen."
 
 
 def _made_for(project: str, cells: _Cells, first: int, width: int) -> list[str]:

@@ -69,7 +69,7 @@ class ProjectSurvey:
     ``files`` hold each URL once, nightly ones beside the others; ``answers`` what each folder said;
     ``error`` why the index could not be read, if so: then nothing is known to be missing. ``silent``
     says that it gave no response at all. ``by_folder`` says that folders tell the CUDA of files
-    without a label.
+    without a label. ``others`` are files for other machines, where one was asked about.
     """
 
     project: str
@@ -80,6 +80,7 @@ class ProjectSurvey:
     error: str = ""
     silent: bool = False
     by_folder: bool = False
+    others: tuple[ListedFile, ...] = ()
 
     @property
     def whole(self) -> bool:
@@ -99,19 +100,27 @@ class ProjectSurvey:
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Survey:
-    """A publisher: ``definition`` says what it should have, ``projects`` what it answered."""
+    """A publisher: ``definition`` says what it should have, ``projects`` what it answered.
+
+    ``python`` and ``platform`` say which machine ``files`` are for, None for any.
+    """
 
     definition: Definition
     projects: tuple[ProjectSurvey, ...]
     recorded: bool = False
     beside: frozenset[str] = frozenset()
+    python: str | None = None
+    platform: str | None = None
 
     @property
     def releases(self) -> tuple[CudaVersion, ...]:
-        """Every CUDA release that some file is for, ascending."""
-        return tuple(
-            sorted({c for project in self.projects for c in project.cells() if c is not None})
-        )
+        """Every CUDA release that some file is for, whatever its machine, ascending."""
+        found = {
+            cuda_of(file, by_folder=project.by_folder)
+            for project in self.projects
+            for file in (*project.files, *project.others)
+        }
+        return tuple(sorted(cuda for cuda in found if cuda is not None))
 
 
 def cuda_of(file: ListedFile, *, by_folder: bool) -> CudaVersion | None:
