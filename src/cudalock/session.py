@@ -28,7 +28,7 @@ from cudalock.index.recorded import Recording, load_recording
 from cudalock.index.routes import AddedIndex, RoutingOptions, newest_known_minor
 from cudalock.index.routing import Router
 from cudalock.index.source import IndexSource
-from cudalock.index.survey import Survey, listed_projects, survey_index
+from cudalock.index.survey import Survey, listed_projects, listed_releases, survey_index
 from cudalock.lock.build import build_lock
 from cudalock.lock.model import Lock
 from cudalock.resolver.admitted import admitted_by_request
@@ -208,9 +208,13 @@ class Session:
         """Return what a publisher serves, of all its projects or of some, for any machine and CUDA."""
         every = definition.projects | definition.nightly_projects | definition.serves
         recording = self._recordings.get(definition.name)
+        listed, unasked = frozenset[CudaVersion](), frozenset[CudaVersion]()
+        if recording is None:
+            listed, unasked = listed_releases(self.client, definition)
+        majors = sorted({*known_majors(), *(cuda.major for cuda in listed)})
         found = survey_index(
             definition,
-            sources=[self._source_of_major(major) for major in known_majors()],
+            sources=[self._source_of_major(major, listed) for major in majors],
             projects=tuple(projects) or every,
             executor=self._executor,
             progress=None if self._progress is None else partial(self._progress, "survey"),
@@ -218,6 +222,7 @@ class Session:
         )
         if recording is not None:
             return replace(found, beside=recording.project_names)
+        found = replace(found, unasked=unasked)
         files = [file for project in found.projects for file in project.files]
         # Only a variant folder has a list that is worth reading: an index of everything lists too much.
         files = [file for file in files if file.folder is not None]
@@ -226,9 +231,10 @@ class Session:
         newest = max(files, key=lambda file: (file.folder or "", file.index_url))
         return replace(found, beside=listed_projects(self.client, newest.index_url))
 
-    def _source_of_major(self, major: int) -> IndexSource:
+    def _source_of_major(self, major: int, listed: Iterable[CudaVersion]) -> IndexSource:
         """Return a source that asks for every release of a CUDA major, for any machine."""
-        newest = newest_minor(major) or CudaVersion(major=major, minor=0)
+        known = newest_minor(major) or CudaVersion(major=major, minor=0)
+        newest = max([known, *(cuda for cuda in listed if cuda.major == major)])
         target = Target(
             python="3.12", platform="manylinux_2_28_x86_64", cuda=newest, cuda_compat="minor"
         )

@@ -181,6 +181,46 @@ def test_each_page_is_asked_for_once(index: Command, site: Loopback) -> None:
     assert f"with {len(site.asked)} requests" in index.err
 
 
+def test_a_release_that_only_the_publisher_names_is_asked_for(
+    index: Command, site: Loopback
+) -> None:
+    pages = {
+        "/whl/": _page('<a href="cu142/">cu142/</a>', '<a href="left/">left</a>'),
+        "/whl/cu142/left/": _page(_link(f"left-9.0+cu142-{_TAG}")),
+    }
+    _PAGES.update(pages)
+    try:
+        code, form = index.form("show", *_asked(site, "left"))
+    finally:
+        for path in pages:
+            del _PAGES[path]
+    assert code == 0
+    cells = {r["cuda"]: r["newest"] for r in form["projects"][0]["releases"]}
+    assert cells["14.2"] == "9.0"
+    # A list that lacks a release does not hide it.
+    assert cells["13.0"] == "1.1"
+    assert site.paths().count("/whl/") == 1
+    assert f"with {len(site.asked)} requests" in index.err
+
+
+def test_a_list_of_folders_beyond_reason_is_told_and_not_asked_for(
+    index: Command, site: Loopback
+) -> None:
+    names = [f"cu{major}{minor}" for major in range(20, 99) for minor in (0, 9, 99)]
+    _PAGES["/whl/"] = _page(*(f'<a href="{name}/">{name}/</a>' for name in names))
+    try:
+        code, form = index.form("doctor", *_asked(site, "right"))
+    finally:
+        del _PAGES["/whl/"]
+    assert code == 0
+    (finding,) = form["findings"]
+    assert (finding["code"], finding["severity"]) == ("folders-not-asked", "note")
+    assert {"cu2099", "cu230"} <= set(finding["facts"])
+    # The first new majors are asked for, as those of next year will be.
+    assert "/whl/cu200/right/" in site.paths()
+    assert len(site.asked) < 100
+
+
 def test_doctor_says_what_is_wrong_where_and_what_to_do(
     index: Command, site: Loopback, golden: Callable[[str, str], None]
 ) -> None:

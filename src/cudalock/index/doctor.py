@@ -74,6 +74,15 @@ def _unread(survey: Survey) -> Iterator[Finding]:
             advice="what is missing there proves nothing"
             + ("; without `--recorded` the index itself is asked" if survey.recorded else ""),
         )
+    if survey.unasked:
+        folders = tuple(cuda.label for cuda in sorted(survey.unasked))
+        yield Finding(
+            code="folders-not-asked",
+            severity="note",
+            message=f"it lists folders of CUDA releases beyond those asked for: {_some(folders)}",
+            advice="what they hold is not known",
+            facts=folders,
+        )
 
 
 def _populated(survey: Survey) -> Iterator[Finding]:

@@ -1,8 +1,8 @@
 """What a publisher serves, project by project: every file it lists for any machine and any CUDA.
 
-A survey asks what a resolve would ask, for each CUDA major that NVIDIA's tables know and from its
-newest minor down, so the releases a publisher has are what it answers and no list of ours. What is
-wrong with the answers is for `doctor.py`, how they are shown for `cli`.
+A survey asks what a resolve would ask, for each CUDA major that NVIDIA's tables or the publisher's
+own list of folders name and from its newest minor down, so the releases a publisher has are what it
+answers and no list of ours. What is wrong with the answers is for `doctor.py`, how they are shown for `cli`.
 """
 
 import re
@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from packaging.tags import Tag
 from packaging.version import Version
 
-from cudalock.cuda import CudaVersion
+from cudalock.cuda import CudaVersion, known_majors
 from cudalock.errors import IndexAccessError, WheelError
 from cudalock.index.anchors import CutPageError, read_anchors
 from cudalock.index.client import Client
@@ -32,6 +32,7 @@ __all__ = [
     "Survey",
     "cuda_of",
     "listed_projects",
+    "listed_releases",
     "survey_index",
 ]
 
@@ -45,6 +46,9 @@ _SYSTEMS = (
     ("win", "win"),
 )
 _NO_LIST = frozenset({401, 403, 404, 405, 410})
+# No CUDA major has had more than ten minors, and a publisher is at most a few ahead of our tables.
+_NEWEST_MINOR = 20
+_NEW_MAJORS = 3
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -102,6 +106,7 @@ class ProjectSurvey:
 class Survey:
     """A publisher: ``definition`` says what it should have, ``projects`` what it answered.
 
+    ``beside`` are projects that it lists and was not asked for, ``unasked`` CUDA releases likewise.
     ``python`` and ``platform`` say which machine ``files`` are for, None for any.
     """
 
@@ -109,6 +114,7 @@ class Survey:
     projects: tuple[ProjectSurvey, ...]
     recorded: bool = False
     beside: frozenset[str] = frozenset()
+    unasked: frozenset[CudaVersion] = frozenset()
     python: str | None = None
     platform: str | None = None
 
@@ -143,7 +149,6 @@ def survey_index(
     executor: Executor,
     progress: Callable[[str, int], None] | None = None,
     recorded: bool = False,
-    beside: frozenset[str] = frozenset(),
 ) -> Survey:
     """Ask a publisher for ``projects``, by ``sources`` that ask for one CUDA major each.
 
@@ -168,7 +173,7 @@ def survey_index(
             found.append(_joined(project, parts, by_folder=by_folder))
             if progress is not None:
                 progress(project, len(found))
-    return Survey(definition=definition, projects=tuple(found), recorded=recorded, beside=beside)
+    return Survey(definition=definition, projects=tuple(found), recorded=recorded)
 
 
 def _ask(source: IndexSource, definition: Definition, project: str) -> ProjectSurvey:
@@ -192,20 +197,52 @@ def listed_projects(client: Client, url: str) -> frozenset[str]:
     PEP 503: the root is "an anchor per project". Publishers put variant folders between them, and
     what is no project's name is left out. One request.
     """
-    try:
-        page = client.fetch_page(f"{url.rstrip('/')}/", absent=_NO_LIST)
-        anchors = () if page is None else read_anchors(page.body.decode("utf-8", "replace")).anchors
-    except (IndexAccessError, CutPageError):
-        return frozenset()
     names = set()
-    for attributes, _ in anchors:
-        href = attributes.get("href", "")
-        last = href.partition("#")[0].partition("?")[0].rstrip("/").rpartition("/")[2]
-        if href.endswith("/") and label_of(last).cuda is None:
+    for last in _listed_folders(client, url):
+        if label_of(last).cuda is None:
             # A folder that is no project's name, such as `.git/`, is left out.
             with suppress(WheelError):
                 names.add(parse_project_name(last))
     return frozenset(names)
+
+
+def listed_releases(
+    client: Client, definition: Definition
+) -> tuple[frozenset[CudaVersion], frozenset[CudaVersion]]:
+    """Return the CUDA releases of the folders that a publisher's own lists name, where it has any.
+
+    A list need not be whole, so a release that it lacks is asked for all the same: it only adds what
+    NVIDIA's tables do not know yet. Names beyond reason come apart, second: every minor from the
+    newest down would be asked for. One request a list.
+    """
+    parents = {
+        before
+        for template in definition.templates
+        for before, placeholder, after in (template.partition("{cuda}"),)
+        if placeholder and before.endswith("/") and "{" not in before and after[:1] in ("", "/")
+    }
+    found = {
+        cuda
+        for url in sorted(parents)
+        for last in _listed_folders(client, url)
+        if (cuda := label_of(last).cuda) is not None and cuda.label == last
+    }
+    new = sorted({cuda.major for cuda in found if cuda.minor <= _NEWEST_MINOR} - {*known_majors()})
+    believed = {*known_majors(), *new[:_NEW_MAJORS]}
+    asked = {cuda for cuda in found if cuda.major in believed and cuda.minor <= _NEWEST_MINOR}
+    return frozenset(asked), frozenset(found - asked)
+
+
+def _listed_folders(client: Client, url: str) -> list[str]:
+    """Return the last part of every link to a folder on a page; none if it is no page."""
+    try:
+        page = client.fetch_page(f"{url.rstrip('/')}/", absent=_NO_LIST)
+        anchors = () if page is None else read_anchors(page.body.decode("utf-8", "replace")).anchors
+    except (IndexAccessError, CutPageError):
+        return []
+    links = [attributes.get("href", "").partition("#")[0] for attributes, _ in anchors]
+    links = [link.partition("?")[0] for link in links]
+    return [link.rstrip("/").rpartition("/")[2] for link in links if link.endswith("/")]
 
 
 def _joined(project: str, parts: Sequence[ProjectSurvey], *, by_folder: bool) -> ProjectSurvey:
