@@ -33,8 +33,6 @@ from cudalock.wheel.names import parse_project_name
 
 __all__ = ["run_index"]
 
-_SECONDS_A_DAY = 86_400
-
 
 def run_index(args: Namespace, environ: Mapping[str, str], terminal: Terminal) -> int:
     """Run an action. Exit code of ``doctor``: 1 for problems, 3 where something was not read."""
