@@ -23,8 +23,9 @@ from cudalock.resolver.request import Request, Requested
 from cudalock.resolver.source import MemorySource, Source
 from cudalock.resolver.world import World
 from cudalock.wheel import CoreMetadata, IndexAnswer, Knowledge, ListedFile, ProjectListing
+from cudalock.wheel.cuda_parts import ToolkitPart
 from cudalock.wheel.filename import parse_wheel_file
-from cudalock.wheel.knowledge import Family, Pairing, ProjectMark, ToolkitPart, Train
+from cudalock.wheel.knowledge import Family, Pairing, ProjectMark, Train
 from cudalock.wheel.published import parse_as_of
 
 __all__ = ["Oracle", "RandomWorld", "Wheel", "make_world", "random_world"]

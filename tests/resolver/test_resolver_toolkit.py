@@ -13,7 +13,7 @@ from cudalock.host import Target
 from cudalock.resolver.source import MemorySource
 from cudalock.resolver.toolkit import ToolkitReleases
 from cudalock.wheel import CoreMetadata, Knowledge, ListedFile, parse_wheel_file
-from cudalock.wheel.knowledge import RuntimeLibrary, Toolkit, ToolkitPart
+from cudalock.wheel.cuda_parts import RuntimeLibrary, Toolkit, ToolkitPart
 
 _KNOWLEDGE = Knowledge(
     toolkits=(Toolkit(project="cuda-toolkit", source="s"),),

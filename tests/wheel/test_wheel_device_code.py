@@ -101,14 +101,14 @@ def test_a_tegra_runs_desktop_code_from_13_2_on() -> None:
 
 def test_each_library_is_judged_on_its_own() -> None:
     wheel = code(common="sm_80 sm_120a", flash="sm_80 sm_90a")
-    without = wheel.unserved(
-        parse_compute_capability("12.0"), built_with=CUDA_128, driver_cuda=CUDA_131
-    )
-    assert [library.name for library in without] == ["flash"]
-    served = wheel.unserved(
-        parse_compute_capability("9.0"), built_with=CUDA_128, driver_cuda=CUDA_131
-    )
-    assert [library.name for library in served] == ["common"]
+
+    def served(capability: str) -> dict[str, str]:
+        device = parse_compute_capability(capability)
+        found = wheel.services(device, built_with=CUDA_128, driver_cuda=CUDA_131)
+        return {library.name: answer for library, answer in found}
+
+    assert served("12.0") == {"common": "native", "flash": "none"}
+    assert served("9.0") == {"common": "none", "flash": "native"}
     assert [str(image) for image in wheel.images] == ["sm_80", "sm_90a", "sm_120a"]
 
 
@@ -135,7 +135,8 @@ def test_a_label_claims_what_it_names_and_leaves_ptx_open() -> None:
 
     def unserved(capability: str) -> bool:
         device = parse_compute_capability(capability)
-        return bool(claimed.unserved(device, built_with=CUDA_131, driver_cuda=CUDA_131))
+        found = claimed.services(device, built_with=CUDA_131, driver_cuda=CUDA_131)
+        return [answer for _, answer in found] == ["none"]
 
     assert not unserved("10.0")
     assert unserved("9.0")

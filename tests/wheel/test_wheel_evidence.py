@@ -11,6 +11,7 @@ from cudalock.cuda import CudaVersion
 from cudalock.errors import WheelError
 from cudalock.wheel import CoreMetadata, Knowledge, ListedFile, parse_wheel_file
 from cudalock.wheel.build_facts import Architectures
+from cudalock.wheel.cuda_parts import CudaNumber, RuntimeLibrary, Toolkit, ToolkitPart
 from cudalock.wheel.device_code import DeviceCode, Library, parse_image
 from cudalock.wheel.evidence import (
     Variant,
@@ -22,7 +23,6 @@ from cudalock.wheel.evidence import (
     observe_metadata,
     observe_part,
 )
-from cudalock.wheel.knowledge import CudaNumber, RuntimeLibrary, Toolkit, ToolkitPart
 
 _LINUX = {"sys_platform": "linux", "python_version": "3.12"}
 _WINDOWS = {"sys_platform": "win32", "python_version": "3.12"}

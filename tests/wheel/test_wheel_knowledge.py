@@ -4,18 +4,15 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
+from cudalock.wheel.cuda_parts import CudaNumber, RuntimeLibrary, Toolkit, ToolkitPart
 from cudalock.wheel.knowledge import (
-    CudaNumber,
     Family,
     Knowledge,
     Pairing,
     Placeholder,
     ProjectMark,
     Rename,
-    RuntimeLibrary,
     StandInMetadata,
-    Toolkit,
-    ToolkitPart,
     Train,
 )
 from cudalock.wheel.listing import IndexAnswer, ProjectListing

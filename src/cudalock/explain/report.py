@@ -70,7 +70,14 @@ def format_fact(described: ConflictFact) -> str:
             return fact.detail
         case FactKind.DEPENDENCY:
             return f"{subject} {'require' if several else 'requires'} `{fact.detail}`{note}"
-        case FactKind.DEMAND | FactKind.PAIRING | FactKind.RELEASE | FactKind.FAMILY:
+        case (
+            FactKind.DEMAND
+            | FactKind.PAIRING
+            | FactKind.RELEASE
+            | FactKind.FAMILY
+            | FactKind.SYMBOL
+            | FactKind.PATH
+        ):
             return f"{subject} {plural(fact.detail) if several else fact.detail}"
         case FactKind.REJECTION | FactKind.UNKNOWN | FactKind.INCOMPLETE:
             return _rejected(described)

@@ -32,6 +32,9 @@ cpu-build        required           x86_64, aarch64 (Linux) or win_amd64
 cxx11-abi        required           ``{ new = true, cuda }``
 jit-floor        optional           ``{ capabilities = ["12.0"], toolkit = "12.9" }``
 bundled-compiler required           ``{ cuda = "12.8", remedy }``
+shared-library   none               ``{ names = ["libcudart"], numbers }`` of the projects that bring
+                                    them; ``numbers`` is ``"cuda"`` where the number behind ``.so.``
+                                    is the CUDA major, or a table from it to that major
 ===============  =================  ==========================================================
 
 The types are those of `cudalock.wheel.knowledge`. Strict: every fault of a file is reported at
@@ -105,6 +108,7 @@ def _find_contradictions(merged: dict[str, tuple[object, ...]]) -> list[str]:
         ("marks", ("kind", "project")),
         ("tested_sets", ("project", "version")),
         ("pairings", ("project", "versions", "partner")),
+        ("shared_libraries", ("stem",)),
     ):
         seen: set[tuple[object, ...]] = set()
         for item in merged[name]:

@@ -17,19 +17,22 @@ from cudalock.wheel.build_facts import (
     CxxAbi,
     JitFloor,
 )
+from cudalock.wheel.cuda_parts import (
+    CudaNumber,
+    RuntimeLibrary,
+    SharedLibrary,
+    Toolkit,
+    ToolkitPart,
+)
 from cudalock.wheel.device_code import DeviceCode, Image, Library, parse_image
 from cudalock.wheel.knowledge import (
-    CudaNumber,
     Family,
     Pairing,
     Placeholder,
     ProjectMark,
     Rename,
-    RuntimeLibrary,
     StandInMetadata,
     TestedSet,
-    Toolkit,
-    ToolkitPart,
     Train,
 )
 
@@ -38,8 +41,9 @@ __all__ = ["KINDS", "make_values"]
 # Linux has a machine, Windows one platform tag.
 _MACHINES = ("x86_64", "aarch64", "win_amd64")
 _MINOR = re.compile(r"\d{1,4}\.\d{1,4}\Z", re.ASCII)
+_STEM = re.compile(r"lib[A-Za-z0-9_+-]+\Z")
 _NO_VERSIONS = frozenset(
-    {"family", "train", "toolkit", "toolkit-part", "cuda-number"}
+    {"family", "train", "toolkit", "toolkit-part", "cuda-number", "shared-library"}
     | {"needs-pairing", "compiles", "cuda-project", "label-word", "squatted"}
 )
 _NO_VALUE = frozenset(
@@ -309,6 +313,33 @@ def _bundled_compilers(entry: Entry) -> Iterator[BundledCompiler]:
         )
 
 
+def _shared_libraries(entry: Entry) -> Iterator[SharedLibrary]:
+    table = entry.table("names", "numbers")
+    names, numbers = table.get("names"), table.get("numbers")
+    if not isinstance(names, list) or not all(isinstance(n, str) and _STEM.match(n) for n in names):
+        entry.fault("value.names", f"expected names such as `libcudart`, found `{names!r}`")
+        names = []
+    majors: list[tuple[int, int]] = []
+    if isinstance(numbers, dict):
+        for number, major in numbers.items():
+            if not number.isdecimal() or type(major) is not int:
+                entry.fault(f"value.numbers.{number}", f"expected a CUDA major, found `{major!r}`")
+            else:
+                majors.append((int(number), major))
+    elif numbers not in (None, "cuda"):
+        entry.fault("value.numbers", f"expected `cuda` or a table of numbers, found `{numbers!r}`")
+    providers = tuple(entry.projects())
+    for name in names:
+        yield SharedLibrary(
+            stem=name,
+            providers=providers,
+            follows_cuda=numbers == "cuda",
+            numbers=tuple(majors),
+            source=entry.source,
+            date=entry.date,
+        )
+
+
 # Kind, the field of `Knowledge` it fills, and what makes the values of one entry.
 KINDS: dict[str, tuple[str, Callable[[Entry], Iterator[object]]]] = {
     "family": ("families", _groups),
@@ -332,4 +363,5 @@ KINDS: dict[str, tuple[str, Callable[[Entry], Iterator[object]]]] = {
     "cxx11-abi": ("cxx_abis", _cxx_abis),
     "jit-floor": ("jit_floors", _jit_floors),
     "bundled-compiler": ("bundled_compilers", _bundled_compilers),
+    "shared-library": ("shared_libraries", _shared_libraries),
 }

@@ -13,8 +13,8 @@ from cudalock.host import Target
 from cudalock.resolver.bonds import labelled_release
 from cudalock.resolver.demands import make_pins
 from cudalock.resolver.resolution import ResolvedPackage, SetWarning
-from cudalock.wheel.device_code import Library, format_images
 from cudalock.wheel.evidence import label_of
+from cudalock.wheel.gpu_service import gpu_service
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import DEFAULT_INDEX
 
@@ -31,7 +31,7 @@ def build_warnings(
     """Yield what to say, package by package. ``toolkit`` is the release of the set's toolkit."""
     for package in packages:
         if not target.cpu:
-            yield from _unserved(package, target)
+            yield from _unserved(package, target, knowledge)
             yield from _compilers(package, target, knowledge, toolkit)
         yield from _label(package, knowledge)
         squatted = knowledge.squatted(package.project)
@@ -43,29 +43,31 @@ def build_warnings(
             )
 
 
-def _unserved(package: ResolvedPackage, target: Target) -> Iterator[SetWarning]:
-    code = package.variant.device_code
-    if code is None:
-        return
+def _unserved(
+    package: ResolvedPackage, target: Target, knowledge: Knowledge
+) -> Iterator[SetWarning]:
     driver = make_pins(target).driver_cuda
     for capability in target.capabilities:
-        without = code.unserved(capability, built_with=package.variant.cuda, driver_cuda=driver)
-        if not without:
+        service = gpu_service(
+            package.variant,
+            capability,
+            driver_cuda=driver,
+            knowledge=knowledge,
+            project=package.project,
+        )
+        if service is None or not service.unserved:
             continue
         name = f"{package.project} {package.version}"
-        if code.as_data:
-            words = f"{name} holds {format_images(code.images)} only, none of which runs on {capability.sm}"
+        if service.as_data:
+            words = f"{name} holds {service.holds} only, none of which runs on {capability.sm}"
         else:
-            words = f"{name} serves {capability.sm} in part: nothing for it in {_listed(without)}"
+            listed = ", ".join(f"{each.name} (holds {each.holds})" for each in service.unserved)
+            words = f"{name} serves {capability.sm} in part: nothing for it in {listed}"
         yield SetWarning(
             code="gpu-in-part",
-            message=f"{words} ({code.source})",
-            facts=tuple(f"{each.name}: {format_images(each.images)}" for each in without),
+            message=f"{words} ({service.source})",
+            facts=tuple(f"{each.name}: {each.holds}" for each in service.unserved),
         )
-
-
-def _listed(libraries: tuple[Library, ...]) -> str:
-    return ", ".join(f"{each.name} (holds {format_images(each.images)})" for each in libraries)
 
 
 def _compilers(

@@ -28,6 +28,7 @@ from cudalock.resolver.variants import (
     settle_variant,
     variant_places,
 )
+from cudalock.wheel.byte_evidence import observe_bytes
 from cudalock.wheel.device_code import format_images
 from cudalock.wheel.evidence import (
     Variant,
@@ -42,6 +43,7 @@ from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import HashAside, ListedFile, ProjectListing
 from cudalock.wheel.names import parse_specifiers, parse_version
 from cudalock.wheel.published import AsOf
+from cudalock.wheel.wheel_facts import FactBook
 
 __all__ = [
     "Candidate",
@@ -224,13 +226,15 @@ def build_options(
     pinned: Callable[[Version], bool] = lambda _: False,
     as_of: AsOf | None = None,
     variants: VariantAnswers | None = None,
+    facts: FactBook | None = None,
 ) -> ProjectOptions:
     """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for.
 
     With ``sha256``, only wheels that may have one of these hashes are candidates. ``pinned`` says whether
     the user asks for exactly a version. With ``as_of``, a candidate says of itself why it does not
     count, unless it was published before, or it has no date and the user asks for its version.
-    ``variants`` is what was read of wheel variants, for who asks for them.
+    ``variants`` is what was read of wheel variants, for who asks for them, ``facts`` what was read of
+    wheels themselves.
     """
     project = listing.project
     kept: list[tuple[Candidate, int]] = []
@@ -262,7 +266,7 @@ def build_options(
             key = (file.wheel.version, reason or "platform")
             ruled_out[key] = ruled_out.get(key, 0) + 1
             continue
-        candidate = make_candidate(settled, pins=pins, knowledge=knowledge)
+        candidate = make_candidate(settled, pins=pins, knowledge=knowledge, facts=facts)
         # What the target rules out for good is told by that, not by its date.
         if as_of is not None and not candidate.violations:
             candidate = replace(candidate, late=late_fact(file, as_of, pinned=pinned))
@@ -312,15 +316,25 @@ def _narrowed(file: ListedFile, sha256: frozenset[str]) -> ListedFile:
 
 
 def make_candidate(
-    settled: SettledVariant, *, pins: Pins, knowledge: Knowledge, address: str | None = None
+    settled: SettledVariant,
+    *,
+    pins: Pins,
+    knowledge: Knowledge,
+    address: str | None = None,
+    facts: FactBook | None = None,
 ) -> Candidate:
-    """Make a candidate of a listed file, with what its page tells about CUDA.
+    """Make a candidate of a listed file, with what its page tells about CUDA, or its bytes if just read.
 
     ``address`` is the URL a requirement asks for it by, as it was written.
     """
     file = settled.file
     native = may_hold_code(file)
-    variant = conclude(observe_file(file, knowledge), native=native)
+    seen = observe_file(file, knowledge)
+    read = None if facts is None or pins.target.cpu else facts.read_now(file)
+    if read is not None:
+        cuda = pins.target.cuda
+        seen += observe_bytes(read, knowledge, wanted=None if cuda is None else cuda.major)
+    variant = replace(conclude(seen, native=native), facts=read)
     variant = add_device_code(variant, file, knowledge, machine=pins.machine)
     violations = variant_violations(file.wheel.project, variant, pins)
     violations += bound_violations(file, settled.mismatches, violations, pins)

@@ -230,6 +230,8 @@ _TOLD = (
     FactKind.REQUIREMENT,
     FactKind.OVERRIDE,
     FactKind.CONSTRAINT,
+    FactKind.SYMBOL,
+    FactKind.PATH,
     FactKind.PAIRING,
     FactKind.FAMILY,
     FactKind.RELEASE,

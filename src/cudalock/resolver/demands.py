@@ -7,7 +7,8 @@ target and is a *violation*; a demand on a package nothing pins (``<cuda-toolkit
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, field
+from typing import Literal
 
 from cudalock.cuda import (
     ComputeCapability,
@@ -19,12 +20,14 @@ from cudalock.cuda import (
 )
 from cudalock.host import Target, compat_package
 from cudalock.resolver.facts import Fact, FactKind
-from cudalock.wheel.device_code import format_images
 from cudalock.wheel.evidence import Variant
+from cudalock.wheel.gpu_service import gpu_service
+from cudalock.wheel.knowledge import Knowledge
 
 __all__ = [
     "Demand",
     "Pins",
+    "VerifySm",
     "Violation",
     "gpu_violations",
     "make_pins",
@@ -56,12 +59,18 @@ class Violation:
     pin: Fact
 
 
+VerifySm = Literal["off", "auto", "strict"]
+"""How much of the device code must be seen: nothing, so much that it is not all wrong, every library."""
+
+
 @dataclass(frozen=True, kw_only=True)
 class Pins:
-    """What the target pins, each with the fact that says so."""
+    """What the target pins, each with the fact that says so, and what wheels are judged by beside it."""
 
     target: Target
     facts: dict[str, Fact]
+    knowledge: Knowledge = field(default_factory=Knowledge)
+    verify_sm: VerifySm = "auto"
 
     @property
     def machine(self) -> str:
@@ -78,7 +87,9 @@ class Pins:
         return target.cuda if runs is None and not target.any_minor else runs
 
 
-def make_pins(target: Target) -> Pins:
+def make_pins(
+    target: Target, knowledge: Knowledge | None = None, verify_sm: VerifySm = "auto"
+) -> Pins:
     """Return the virtual packages a target pins."""
     facts: dict[str, Fact] = {}
 
@@ -100,7 +111,7 @@ def make_pins(target: Target) -> Pins:
     for capability in target.capabilities:
         detail = f"the target has compute capability {capability}"
         pin(f"<gpu {capability}>", detail, "capabilities", "sm", "gpu")
-    return Pins(target=target, facts=facts)
+    return Pins(target=target, facts=facts, knowledge=knowledge or Knowledge(), verify_sm=verify_sm)
 
 
 def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Violation]:
@@ -110,7 +121,9 @@ def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Viola
         return unserved
     target, found = pins.target, []
     evidence = variant.decisive
-    seen = f"{evidence.text}" if evidence is not None else "known"
+    seen = evidence.text if evidence is not None else "known"
+    if evidence is not None and evidence.kind == "needed":
+        seen = f"{evidence.text} in {evidence.source}"
     built = f"CUDA {variant.cuda or variant.runtime}"
 
     def violate(package: str, detail: str) -> None:
@@ -124,7 +137,9 @@ def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Viola
         return found
     if target.cuda is not None:
         if variant.runtime != target.cuda.major:
-            violate(RUNTIME, f"is built for CUDA {variant.runtime}")
+            loads = evidence is not None and evidence.kind == "needed"
+            word = "loads CUDA runtime" if loads else "is built for CUDA"
+            violate(RUNTIME, f"{word} {variant.runtime}")
         elif not target.any_minor and variant.cuda is not None and variant.cuda > target.cuda:
             violate(RELEASE, f"is built for {built}, newer than CUDA {target.cuda}")
     needed = _driver_needed(variant, target)
@@ -134,36 +149,57 @@ def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Viola
 
 
 def _unserved(project: str, variant: Variant, pins: Pins) -> list[Violation]:
-    """Return the GPUs that a wheel holds nothing for.
+    """Return the GPUs that a wheel holds nothing for; under ``strict``, that a library of it does not.
 
-    Libraries that serve a GPU beside some that do not are told of and not refused; so is a wheel
+    Else libraries that serve a GPU beside some that do not are told of and not refused; so is a wheel
     that only carries device code as data. Where the release it was built with proves the same, that
     is the reason.
     """
-    code, target = variant.device_code, pins.target
-    if target.cpu or (code is not None and code.as_data):
+    target = pins.target
+    if target.cpu:
         return []
     found = []
     for capability in target.capabilities:
+        package = f"<gpu {capability}>"
+        service = gpu_service(
+            variant,
+            capability,
+            driver_cuda=pins.driver_cuda,
+            knowledge=pins.knowledge,
+            project=project,
+        )
         detail = source = ""
-        if code is not None and code.libraries:
-            without = code.unserved(
-                capability, built_with=variant.cuda, driver_cuda=pins.driver_cuda
-            )
-            if len(without) < len(code.libraries):
-                continue
-            detail = f"holds {format_images(code.images)}, nothing for {capability.sm}"
-            source = code.source
-        if variant.cuda is not None and _absent(variant.cuda, capability):
+        pin = pins.facts[package]
+        if service is not None and service.nothing and not service.as_data:
+            detail = f"holds {service.holds}, nothing for {capability.sm}"
+        elif service is not None and service.unserved and pins.verify_sm == "strict":
+            names = ", ".join(f"{each.name} ({each.holds})" for each in service.unserved)
+            detail = f"holds nothing for {capability.sm} in {names}"
+            pin = _every_library(capability)
+        elif service is not None and not service.nothing:
+            continue
+        if detail and service is not None:
+            source = service.source
+        as_data = service is not None and service.as_data
+        if not as_data and variant.cuda is not None and _absent(variant.cuda, capability):
             detail = f"is built for CUDA {variant.cuda}, which has no {capability.sm}"
             source = variant.decisive.text if variant.decisive is not None else "known"
         if detail:
-            package = f"<gpu {capability}>"
             fact = Fact(
                 kind=FactKind.DEMAND, subject=project, object=package, detail=detail, source=source
             )
-            found.append(Violation(package=package, fact=fact, pin=pins.facts[package]))
+            found.append(Violation(package=package, fact=fact, pin=pin))
     return found
+
+
+def _every_library(capability: ComputeCapability) -> Fact:
+    return Fact(
+        kind=FactKind.POLICY,
+        subject=f"<gpu {capability}>",
+        object="",
+        detail=f"every library must hold code for {capability}",
+        source="--verify-sm strict",
+    )
 
 
 def _absent(cuda: CudaVersion, capability: ComputeCapability) -> bool:

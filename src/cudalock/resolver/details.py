@@ -5,7 +5,7 @@ business. An answer is a fact of the wheel and never changes.
 """
 
 from collections.abc import Callable, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -17,6 +17,12 @@ from cudalock.resolver.bonds import (
     knowledge_demands,
     label_requirement,
     labelled_release,
+)
+from cudalock.resolver.byte_demands import (
+    path_demands,
+    release_demands,
+    symbol_demands,
+    without_refuted,
 )
 from cudalock.resolver.candidates import Candidate, last_resort, rejection_fact
 from cudalock.resolver.demands import (
@@ -31,6 +37,7 @@ from cudalock.resolver.request import exact_pin
 from cudalock.resolver.source import Source
 from cudalock.resolver.toolkit import ToolkitReleases
 from cudalock.resolver.trains import train_demand
+from cudalock.wheel.byte_evidence import observe_bytes
 from cudalock.wheel.evidence import (
     Observation,
     Variant,
@@ -44,6 +51,7 @@ from cudalock.wheel.evidence import (
 )
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.metadata import CoreMetadata
+from cudalock.wheel.wheel_facts import FactBook, WheelFacts
 
 __all__ = ["Details", "DetailsReader"]
 
@@ -88,8 +96,13 @@ class DetailsReader:
         is_cuda_project: Callable[[str], bool],
         user_pins: Callable[[str, Version], bool],
         pinned: Callable[[str], bool] = lambda _: False,
+        facts: FactBook | None = None,
+        contested: frozenset[str] = frozenset(),
     ) -> None:
-        """Take what a wheel is judged by; nothing is asked of the source yet."""
+        """Take what a wheel is judged by; nothing is asked of the source yet.
+
+        ``facts`` is what was read of wheels, ``contested`` the paths that two of them own.
+        """
         self._source = source
         self._knowledge = knowledge
         self._pins = pins
@@ -99,6 +112,8 @@ class DetailsReader:
         self._is_cuda_project = is_cuda_project
         self._user_pins = user_pins
         self._pinned = pinned
+        self._facts = facts or FactBook()
+        self._contested = contested
         self._demands: dict[tuple[str, Version], tuple[Demand, ...]] = {}
 
     def read(self, candidate: Candidate) -> Details:
@@ -118,13 +133,24 @@ class DetailsReader:
             return self._ruled_out(candidate, metadata, "requires-python")
         if self._unpaired(candidate, metadata):
             return self._ruled_out(candidate, metadata, "unpaired")
+        facts = None if self._pins.target.cpu else self._facts.of(candidate.file)
         observations = observe_file(candidate.file, self._knowledge)
         observations += observe_metadata(metadata, self._knowledge, self._environment)
+        if facts is not None:
+            cuda = self._pins.target.cuda
+            wanted = None if cuda is None else cuda.major
+            observations += observe_bytes(facts, self._knowledge, wanted=wanted)
         native = may_hold_code(candidate.file) or self._is_cuda_project(project)
-        variant = self._variant(candidate, observations, native=native)
+        variant = self._variant(candidate, observations, facts, native=native)
         violations = variant_violations(project, variant, self._pins)
         demands = list(self.demands_of(project, version))
         demands += abi_demands(project, version, variant.cuda, self._knowledge)
+        demands += release_demands(project, version, self._facts.tables)
+        if facts is not None:
+            loads = symbol_demands(project, facts, self._facts.tables)
+            demands = without_refuted(demands, loads)
+            demands += [demand for demand in loads.values() if demand is not None]
+            demands += path_demands(project, candidate.file, facts, self._contested)
         train = train_demand(
             project,
             version,
@@ -147,7 +173,7 @@ class DetailsReader:
             observations += (observe_part(project, *part, self._pins.target.cuda),)
         return Details(
             metadata=metadata,
-            variant=self._variant(candidate, observations, native=native),
+            variant=self._variant(candidate, observations, facts, native=native),
             violations=tuple(violations),
             demands=tuple(demands),
             last_resort=last_resort(variant, self._pins),
@@ -155,9 +181,14 @@ class DetailsReader:
         )
 
     def _variant(
-        self, candidate: Candidate, observations: tuple[Observation, ...], *, native: bool
+        self,
+        candidate: Candidate,
+        observations: tuple[Observation, ...],
+        facts: WheelFacts | None,
+        *,
+        native: bool,
     ) -> Variant:
-        variant = conclude(observations, native=native)
+        variant = replace(conclude(observations, native=native), facts=facts)
         machine = self._pins.machine
         return add_device_code(variant, candidate.file, self._knowledge, machine=machine)
 

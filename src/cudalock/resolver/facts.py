@@ -27,11 +27,13 @@ class FactKind(IntEnum):
     DEMAND = 5
     FAMILY = 6
     PAIRING = 7
-    RELEASE = 8
-    CONSTRAINT = 9
-    OVERRIDE = 10
-    TARGET = 11
-    REQUIREMENT = 12
+    PATH = 8
+    SYMBOL = 9
+    RELEASE = 10
+    CONSTRAINT = 11
+    OVERRIDE = 12
+    TARGET = 13
+    REQUIREMENT = 14
 
     @property
     def word(self) -> str:

@@ -104,6 +104,10 @@ def plural(detail: str) -> str:
         ("shares ", "share "),
         ("requires ", "require "),
         ("asks ", "ask "),
+        ("needs ", "need "),
+        ("loads ", "load "),
+        ("holds ", "hold "),
+        ("installs ", "install "),
     ):
         if detail.startswith(one):
             return several + detail.removeprefix(one)

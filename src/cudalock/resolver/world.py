@@ -27,7 +27,7 @@ from cudalock.resolver.candidates import (
     rejection_fact,
     rejection_kind,
 )
-from cudalock.resolver.demands import Demand, make_pins
+from cudalock.resolver.demands import Demand, VerifySm, make_pins
 from cudalock.resolver.details import Details, DetailsReader
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.openings import Openings
@@ -38,6 +38,7 @@ from cudalock.resolver.variants import VariantAnswers, read_variants, settle_var
 from cudalock.wheel.evidence import marker_holds
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile, ProjectListing
+from cudalock.wheel.wheel_facts import FactBook
 
 __all__ = ["World"]
 
@@ -55,10 +56,14 @@ class World:
         cuda_projects: frozenset[str] = frozenset(),
         executor: Executor | None = None,
         nightly_days: Mapping[str, int] | None = None,
+        facts: FactBook | None = None,
+        contested: frozenset[str] = frozenset(),
+        verify_sm: VerifySm = "auto",
     ) -> None:
         """Take the problem; nothing is asked of the source yet.
 
-        ``nightly_days`` says by index after how many days it drops its nightlies.
+        ``nightly_days`` says by index after how many days it drops its nightlies. ``facts`` is what was
+        read of wheels so far, ``contested`` the paths that two wheels of a set were seen to own.
         """
         self.nightly_days = dict(nightly_days or {})
         self.request = request
@@ -67,7 +72,8 @@ class World:
         self.cuda_projects = cuda_projects
         self.executor = executor
         self.environment = marker_environment(target)
-        self.pins = make_pins(target)
+        self.pins = make_pins(target, knowledge, verify_sm)
+        self.facts = facts or FactBook()
         self._source = source
         self._tag_ranks = {tag: rank for rank, tag in enumerate(supported_tags(target))}
         self._python = Version(self.environment["python_full_version"])
@@ -106,6 +112,8 @@ class World:
             is_cuda_project=self.is_cuda_project,
             user_pins=self.user_pins,
             pinned=self.pinned_by_user,
+            facts=self.facts,
+            contested=contested,
         )
         self.roots = tuple(
             edge
@@ -195,6 +203,7 @@ class World:
             pinned=lambda version: self.user_pins(project, version),
             as_of=self.request.as_of,
             variants=answers,
+            facts=self.facts,
         )
 
     def fits(self, file: ListedFile) -> bool:
@@ -239,7 +248,13 @@ class World:
         if kind is not None:
             reason = rejection_fact(project, kind).detail
             raise WheelError(f"{file.filename} does not fit the target: it is {reason}", where=url)
-        return make_candidate(settled, pins=self.pins, knowledge=self.knowledge, address=url)
+        return make_candidate(
+            settled,
+            pins=self.pins,
+            knowledge=self.knowledge,
+            address=url,
+            facts=self.facts,
+        )
 
     def is_cuda_project(self, project: str) -> bool:
         """Whether a definition or knowledge names the project as one built for CUDA."""

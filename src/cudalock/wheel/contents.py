@@ -38,7 +38,10 @@ _NOTE_LENGTH = 32
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class LooseCode:
-    """A ``.cubin`` or ``.ptx`` file. ``code`` is None when nothing that was read tells what it is for."""
+    """A ``.cubin`` or ``.ptx`` file, or ``count`` of them that tell the same, the first by its path.
+
+    ``code`` is None when nothing that was read tells what it is for.
+    """
 
     path: str
     crc32: int
@@ -46,6 +49,7 @@ class LooseCode:
     code: BareCubin | Image | None
     read: bool
     anomaly: str = ""
+    count: int = 1
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

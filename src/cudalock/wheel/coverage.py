@@ -130,7 +130,7 @@ def loose_coverage(
     tally = _Tally(capability, driver_cuda, built_with)
     doubt = ""
     for loose in codes:
-        tally.add(() if loose.code is None else (loose.code,), 1)
+        tally.add(() if loose.code is None else (loose.code,), loose.count)
         if loose.anomaly:
             doubt = f"{loose.path}: {loose.anomaly}"
         elif not loose.read:

@@ -126,18 +126,17 @@ class DeviceCode:
         every = {image for library in self.libraries for image in library.images}
         return tuple(sorted(every, key=_key))
 
-    def unserved(
+    def services(
         self,
         capability: ComputeCapability,
         *,
         built_with: CudaVersion | None,
         driver_cuda: CudaVersion | None,
-    ) -> tuple[Library, ...]:
-        """Return the libraries of which nothing runs on a device, in the order of the wheel."""
+    ) -> tuple[tuple[Library, Service], ...]:
+        """Return each library with how it serves a device, in the order of the wheel."""
         return tuple(
-            library
+            (library, self._service(library, capability, built_with, driver_cuda))
             for library in self.libraries
-            if self._service(library, capability, built_with, driver_cuda) == "none"
         )
 
     def uncertain(
@@ -148,10 +147,8 @@ class DeviceCode:
         driver_cuda: CudaVersion | None,
     ) -> bool:
         """Whether no library is known to serve a device, and one might by PTX."""
-        served = {
-            self._service(library, capability, built_with, driver_cuda)
-            for library in self.libraries
-        }
+        found = self.services(capability, built_with=built_with, driver_cuda=driver_cuda)
+        served = {service for _, service in found}
         return "unknown" in served and not served & {"native", "ptx"}
 
     def _service(

@@ -1,7 +1,7 @@
-"""What a wheel is built for, as far as its page and its metadata tell (evidence of tier T0).
+"""What a wheel is built for, by all that is known of it.
 
 An *observation* is one thing seen and where; a *variant* is the conclusion from all of them.
-Strongest first: Requires-Dist on a runtime library, what a wheel variant asks for, the local version label, the index path, the
+Strongest first: what its libraries need (`byte_evidence.py`), Requires-Dist on a runtime library, what a wheel variant asks for, the local version label, the index path, the
 suffix of the project's name. The last two are weak: they are shown, and never decide, except for
 projects that knowledge lists as bound to one CUDA runtime by their very name. Observations that
 disagree are kept and shown as disagreement; the strongest one decides.
@@ -14,7 +14,7 @@ import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from functools import lru_cache
-from typing import Literal
+from typing import Literal, get_args
 
 from packaging.markers import UndefinedComparison, UndefinedEnvironmentName
 from packaging.requirements import Requirement
@@ -28,6 +28,7 @@ from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
 from cudalock.wheel.names import format_quoted
 from cudalock.wheel.variant_match import variant_bound, variant_code
+from cudalock.wheel.wheel_facts import WheelFacts
 
 __all__ = [
     "Observation",
@@ -43,8 +44,8 @@ __all__ = [
 ]
 
 _NAME_SUFFIX = re.compile(r"-cu(?:da)?([1-9][0-9])(\d)?x?\Z")
-Strength = Literal["requires-dist", "knowledge", "variant", "label", "path", "name"]
-_ORDER: tuple[Strength, ...] = ("requires-dist", "knowledge", "variant", "label", "path", "name")
+Strength = Literal["needed", "requires-dist", "knowledge", "variant", "label", "path", "name"]
+_ORDER: tuple[Strength, ...] = get_args(Strength)
 _WEAK: frozenset[Strength] = frozenset({"path", "name"})
 
 
@@ -73,8 +74,8 @@ class Variant:
     """The conclusion: what a wheel was built with and which runtime major it loads.
 
     ``state`` is ``known``, ``none`` or ``unknown``; ``cuda`` is None when only the major is known.
-    ``evidence`` is every observation, strongest first; ``device_code`` what the libraries hold
-    for GPUs, None where nobody told.
+    ``evidence`` is every observation, strongest first; ``device_code`` what the libraries are said
+    to hold for GPUs, None where nobody told; ``facts`` what was read of the wheel itself.
     """
 
     state: Literal["known", "none", "unknown"]
@@ -82,6 +83,7 @@ class Variant:
     runtime: int | None = None
     evidence: tuple[Observation, ...] = ()
     device_code: DeviceCode | None = None
+    facts: WheelFacts | None = None
 
     @property
     def decisive(self) -> Observation | None:

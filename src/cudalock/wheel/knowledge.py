@@ -23,11 +23,14 @@ knows no project's name; it knows these kinds:
 ``cxx11-abi``        which C++ ABI of libstdc++ builds of a project have
 ``jit-floor``        the oldest toolkit with which a project compiles for some GPUs
 ``bundled-compiler`` the CUDA release of the compiler that a project carries
+``shared-library``   whose numbers tell the CUDA major, and which projects bring it
 ``squatted``         a name that somebody else holds on the default index
 """
 
-from dataclasses import dataclass, field
+from collections.abc import Iterable
+from dataclasses import dataclass
 from functools import cached_property
+from typing import Protocol, TypeVar
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -41,22 +44,25 @@ from cudalock.wheel.build_facts import (
     CxxAbi,
     JitFloor,
 )
+from cudalock.wheel.cuda_parts import (
+    CudaNumber,
+    RuntimeLibrary,
+    SharedLibrary,
+    Toolkit,
+    ToolkitPart,
+)
 from cudalock.wheel.device_code import DeviceCode
 from cudalock.wheel.listing import DEFAULT_INDEX, ListedFile
 
 __all__ = [
-    "CudaNumber",
     "Family",
     "Knowledge",
     "Pairing",
     "Placeholder",
     "ProjectMark",
     "Rename",
-    "RuntimeLibrary",
     "StandInMetadata",
     "TestedSet",
-    "Toolkit",
-    "ToolkitPart",
     "Train",
 ]
 
@@ -130,45 +136,6 @@ class StandInMetadata:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
-class Toolkit:
-    """The metapackage ``project`` pins the parts of the toolkit of its own X.Y."""
-
-    project: str
-    source: str
-    date: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class ToolkitPart:
-    """A part of the toolkit; ``own_number`` when its version is not a CUDA version."""
-
-    project: str
-    own_number: bool
-    source: str
-    date: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class RuntimeLibrary:
-    """Releases ``versions`` of ``project`` serve one CUDA runtime major."""
-
-    project: str
-    major: int
-    versions: SpecifierSet = field(default_factory=SpecifierSet)
-    source: str
-    date: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class CudaNumber:
-    """The version of ``project`` is a CUDA version: X.Y of it is the release it is for."""
-
-    project: str
-    source: str
-    date: str = ""
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
 class Placeholder:
     """Releases ``versions`` of ``project`` (``*`` for every project) hold nothing."""
 
@@ -217,6 +184,7 @@ class Knowledge:
     cpu_builds: tuple[CpuBuild, ...] = ()
     jit_floors: tuple[JitFloor, ...] = ()
     bundled_compilers: tuple[BundledCompiler, ...] = ()
+    shared_libraries: tuple[SharedLibrary, ...] = ()
 
     @cached_property
     def _families(self) -> dict[str, Family]:
@@ -277,11 +245,7 @@ class Knowledge:
 
     def stand_in(self, project: str, version: Version) -> StandInMetadata | None:
         """Return the entry that stands in for the METADATA of one release."""
-        public = Version(version.public)
-        for entry in self.stand_ins:
-            if entry.project == project and entry.versions.contains(public, prereleases=True):
-                return entry
-        return None
+        return _of_release(self.stand_ins, project, version)
 
     def toolkit(self, project: str) -> Toolkit | None:
         """Return the toolkit entry when ``project`` is a toolkit metapackage."""
@@ -378,16 +342,37 @@ class Knowledge:
 
     def jit_floor(self, project: str, version: Version) -> JitFloor | None:
         """Return the oldest toolkit one release compiles with, where some GPUs need a newer one."""
-        public = Version(version.public)
-        for entry in self.jit_floors:
-            if entry.project == project and entry.versions.contains(public, prereleases=True):
-                return entry
-        return None
+        return _of_release(self.jit_floors, project, version)
 
     def bundled_compiler(self, project: str, version: Version) -> BundledCompiler | None:
         """Return the compiler that one release carries."""
-        public = Version(version.public)
-        for entry in self.bundled_compilers:
-            if entry.project == project and entry.versions.contains(public, prereleases=True):
-                return entry
-        return None
+        return _of_release(self.bundled_compilers, project, version)
+
+    @cached_property
+    def _shared_libraries(self) -> dict[str, SharedLibrary]:
+        return {entry.stem: entry for entry in self.shared_libraries}
+
+    def shared_library(self, stem: str) -> SharedLibrary | None:
+        """Return what is known of a shared library by its name before ``.so``."""
+        return self._shared_libraries.get(stem)
+
+
+class _OfReleases(Protocol):
+    """An entry of some releases of a project."""
+
+    @property
+    def project(self) -> str: ...
+    @property
+    def versions(self) -> SpecifierSet: ...
+
+
+_Entry = TypeVar("_Entry", bound=_OfReleases)
+
+
+def _of_release(entries: Iterable[_Entry], project: str, version: Version) -> _Entry | None:
+    """Return the first entry of one release, read without its local label."""
+    public = Version(version.public)
+    for entry in entries:
+        if entry.project == project and entry.versions.contains(public, prereleases=True):
+            return entry
+    return None

@@ -82,9 +82,8 @@ def report_on(
     machine_code = {image for library in contents.libraries for image in library.code.architectures}
     loose: dict[str, int] = {}
     for code in contents.loose:
-        loose[str(code.code) if code.code is not None else "not told"] = (
-            loose.get(str(code.code) if code.code is not None else "not told", 0) + 1
-        )
+        told = str(code.code) if code.code is not None else "not told"
+        loose[told] = loose.get(told, 0) + code.count
     ordered = [str(architecture) for architecture in sorted(machine_code)]
     ordered += sorted(
         {str(c.code) for c in contents.loose if isinstance(c.code, BareCubin)} - set(ordered)

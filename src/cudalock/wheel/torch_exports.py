@@ -5,7 +5,7 @@ only when the table is exact, and when no library beside the extension could be 
 names in torch's scope are also defined by extensions, for their own libraries.
 """
 
-from collections.abc import Set as AbstractSet
+from collections.abc import Container
 from dataclasses import dataclass
 
 from cudalock.wheel.contents import WheelContents
@@ -36,7 +36,7 @@ def exports_of(contents: WheelContents) -> TorchExports:
 
 
 def missing_symbols(
-    contents: WheelContents, library: Library, exported: AbstractSet[str]
+    contents: WheelContents, library: Library, exported: Container[str]
 ) -> frozenset[str] | None:
     """Return the symbols that a library wants and neither torch nor a library beside it defines.
 
@@ -47,5 +47,5 @@ def missing_symbols(
     if library.torch is None:
         return None
     beside = exports_of(contents)
-    missing = library.torch.undefined - exported - beside.names
-    return frozenset(missing) if beside.exact or not missing else None
+    missing = frozenset(n for n in library.torch.undefined - beside.names if n not in exported)
+    return missing if beside.exact or not missing else None

@@ -11,7 +11,7 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Literal, TypeAlias
 
-__all__ = ["TorchStyle", "TorchSymbols", "is_torch_symbol", "torch_style"]
+__all__ = ["TorchStyle", "TorchSymbols", "format_symbol", "is_torch_symbol", "torch_style"]
 
 TorchStyle: TypeAlias = Literal["none", "stable", "cxx"]
 
@@ -22,6 +22,8 @@ _CXX = re.compile(
     rb"_Z(?:T[VTISHW]|GV|GR|T[hvc](?:[hv]?n?[0-9]{1,9}_){1,4})?Z?"
     rb"N[rVK]{0,3}[RO]?(?:3c10|2at|5torch|6caffe2)"
 )
+_NESTED = re.compile(r"_ZN[rVK]{0,3}[RO]?(?=[1-9])")
+_LENGTH = re.compile(r"[1-9][0-9]{0,3}")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,3 +63,21 @@ def torch_style(names: Iterable[str]) -> TorchStyle:
             return "cxx"
         style = "stable"
     return style
+
+
+def format_symbol(name: str) -> str:
+    """Return a symbol as a person knows it: ``c10::cuda::current_device`` without its parameters.
+
+    A name that is not a plain nested one stays as it is.
+    """
+    match = _NESTED.match(name)
+    parts: list[str] = []
+    at = 0 if match is None else match.end()
+    while at and name[at : at + 1].isdigit():
+        length = _LENGTH.match(name, at)
+        if length is None:
+            break
+        at = length.end() + int(length[0])
+        parts.append(name[length.end() : at])
+    # What is left of a plain name is `E` and its parameters; constructors, operators and templates say more.
+    return "::".join(parts) if len(parts) > 1 and name[at : at + 1] == "E" else name
