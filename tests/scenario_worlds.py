@@ -5,12 +5,12 @@ there is one), ``requirements``, ``constraints``, ``overrides``, ``prereleases``
 ``incomplete`` (projects whose page was not seen whole), ``knowledge`` (the text of a knowledge
 file), ``shipped`` (names of our own knowledge files that count too), ``as-of``, ``nightly-days`` (by
 index), ``variants = true`` (wheel variants are candidates), ``variants-json`` (their metadata by
-"project version"), ``target``, ``expect``.
+"project version"), ``exports`` (what releases of a project export for extensions), ``verify-sm``, ``target``, ``expect``.
 
 A wheel is a table: ``file`` (its name), ``index``, ``folder``, ``url``, ``requires``, ``extras``,
 ``python`` (Requires-Python), ``nightly``, ``yanked``, ``uploaded`` (its upload time), ``sha256`` (what its index claims: two hexadecimal
 digits stand for a hash), ``elsewhere = true`` (another index lists it and it was seen in passing), ``metadata = false`` (none can be had) or
-``metadata = "broken"`` (what there is cannot be read). ``expect`` holds ``pins`` (the whole set),
+``metadata = "broken"`` (what there is cannot be read), ``bytes`` (what is in it for those who read it: see `contents_builder.py`). ``expect`` holds ``pins`` (the whole set),
 ``refused`` (every fact of the conflict: kind, subject, words of its detail) or ``stopped``
 (words of the message; a fact may have words of its ``note`` and of a place it was ``seen``). Beside ``pins``:
 ``labels`` (the variant label of each project that has one, "" for an ordinary wheel), ``warns`` (each text is part of one warning of the set) or
@@ -18,6 +18,7 @@ digits stand for a hash), ``elsewhere = true`` (another index lists it and it wa
 """
 
 import tomllib
+import zlib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -26,16 +27,21 @@ from typing import Any
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.utils import canonicalize_name
+from packaging.version import Version
 
+from contents_builder import make_contents
 from cudalock.cuda import (
     driver_cuda,
     parse_compute_capability,
     parse_cuda_version,
     parse_driver_version,
 )
-from cudalock.errors import WheelError
+from cudalock.errors import CudalockError, ResolutionStoppedError, WheelError
 from cudalock.host import Target
 from cudalock.index.knowledge_files import parse_knowledge
+from cudalock.resolver.conflict import NoSolutionError
+from cudalock.resolver.engine import Solution
+from cudalock.resolver.learning import Wanted, learn
 from cudalock.resolver.request import Request, Requested
 from cudalock.resolver.source import MemorySource
 from cudalock.resolver.world import World
@@ -49,6 +55,7 @@ from cudalock.wheel import (
 )
 from cudalock.wheel.published import parse_as_of
 from cudalock.wheel.variants import read_variants_table
+from cudalock.wheel.wheel_facts import ExportTable, FactBook, WheelFacts, symbol_digest
 
 __all__ = ["ExpectedFact", "Scenario", "read_scenario", "scenario_paths"]
 
@@ -57,11 +64,11 @@ _SHIPPED = _HERE.parent / "indices" / "knowledge"
 _KEYS = {
     *("about", "source", "requirements", "constraints", "overrides", "prereleases", "wheels"),
     *("incomplete", "knowledge", "shipped", "target", "expect", "as-of", "nightly-days"),
-    *("variants", "variants-json"),
+    *("variants", "variants-json", "exports", "verify-sm"),
 }
 _WHEEL_KEYS = {
     *("file", "index", "folder", "url", "requires", "extras", "python", "nightly", "yanked"),
-    *("metadata", "uploaded", "sha256", "elsewhere"),
+    *("metadata", "uploaded", "sha256", "elsewhere", "bytes"),
 }
 _TARGET_KEYS = {
     *("python", "platform", "driver", "driver-cuda", "cuda", "cuda-compat", "compat", "sm", "cpu"),
@@ -104,7 +111,58 @@ class Scenario:
     name: str
     table: Mapping[str, Any]
 
-    def world(self, request: Request | None = None, target: Target | None = None) -> World:
+    def attempt(
+        self, request: Request | None = None, target: Target | None = None
+    ) -> tuple[World, Solution | CudalockError]:
+        """Solve, read what was chosen, and solve again; return the last world and what came out of it."""
+        book, worlds = FactBook(tables=self._tables()), list[World]()
+
+        def make(contested: frozenset[str]) -> World:
+            worlds.append(self.world(request, target, book=book, contested=contested))
+            return worlds[-1]
+
+        def read(wanted: list[Wanted]) -> bool:
+            return any(self._read(book, each) for each in wanted)
+
+        try:
+            learnt = learn(make, read)
+        except (NoSolutionError, ResolutionStoppedError) as error:
+            return worlds[-1], error
+        return learnt.world, learnt.solution
+
+    def _tables(self) -> list[ExportTable]:
+        found = []
+        for project, releases in self.table.get("exports", {}).items():
+            for release, names in releases.items():
+                digests = b"".join(sorted(symbol_digest(name) for name in names))
+                found.append(
+                    ExportTable(
+                        project=project,
+                        release=Version(release),
+                        source=f"{project}-{release}",
+                        digests=digests,
+                    )
+                )
+        return found
+
+    def _read(self, book: FactBook, wanted: Wanted) -> bool:
+        """Read a wheel: what the scenario says of its bytes, or why it has none to read."""
+        for wheel in self.table["wheels"]:
+            if wheel["file"] == wanted.file.filename and "bytes" in wheel:
+                contents = make_contents(wheel["bytes"])
+                book.add(wanted.file, WheelFacts(filename=wheel["file"], contents=contents))
+                return True
+        book.add_failure(wanted.file, "the scenario says nothing of its bytes")
+        return False
+
+    def world(
+        self,
+        request: Request | None = None,
+        target: Target | None = None,
+        *,
+        book: FactBook | None = None,
+        contested: frozenset[str] = frozenset(),
+    ) -> World:
         """Make the world, or one in which something else is asked for or meant."""
         table = self.table
         documents = table.get("variants-json", {})
@@ -129,11 +187,14 @@ class Scenario:
                 prereleases=frozenset(table.get("prereleases", [])),
                 as_of=parse_as_of(table["as-of"], where=self.name) if "as-of" in table else None,
                 variants=table.get("variants", False),
+                verify_sm=table.get("verify-sm", "auto"),
             ),
             target=target or _target(table["target"]),
             source=_Source(files, listings, broken),
             knowledge=_knowledge(table),
             nightly_days=table.get("nightly-days"),
+            facts=book,
+            contested=contested,
         )
 
     @property
@@ -239,13 +300,18 @@ def _listed(table: Mapping[str, Any]) -> ListedFile:
         index=index,
         index_url=page,
         folder=folder,
-        sha256=tuple(pair * 32 for pair in table.get("sha256", ["aa"])),
+        sha256=tuple(pair * 32 for pair in table.get("sha256", [_digits(wheel.filename)])),
         requires_python=table.get("python"),
         yanked=table.get("yanked", False),
         nightly=table.get("nightly", False),
         upload_time=table.get("uploaded"),
         metadata=metadata,
     )
+
+
+def _digits(name: str) -> str:
+    """Return two hexadecimal digits for a name: facts are known by their wheel's hash."""
+    return f"{zlib.crc32(name.encode()) & 0xFF:02x}"
 
 
 def _with_variants(file: ListedFile, documents: Mapping[str, Any]) -> ListedFile:

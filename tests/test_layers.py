@@ -19,7 +19,7 @@ _SOURCE = Path(__file__).resolve().parent.parent / "src" / "cudalock"
 # hands out public names, stands between `api` and `cli`.
 _ORDER = (
     "errors", "memo", "cuda", "wheel", "host", "project", "index", "resolver", "explain", "lock",
-    "session", "api", "", "cli", "__main__",
+    "solving", "session", "api", "", "cli", "__main__",
 )  # fmt: skip
 _RANK = {room: rank for rank, room in enumerate(_ORDER)}
 _ALONE = {"errors", "memo"}

@@ -245,7 +245,7 @@ def _page(*labels: str) -> bytes:
         (
             ["torchless.x13y0"],
             "torchless.x13y0",
-            "says which CUDA these are built for: acme-kernel",
+            "`torchless.x13y0` in its label was not understood",
         ),
     ],
 )

@@ -21,7 +21,8 @@ from cudalock.lock import format_lock
 from cudalock.lock.build import HashesNeededError, build_lock
 from cudalock.resolver.request import Request, Requested
 from cudalock.resolver.resolution import Resolution
-from cudalock.session import IndexOptions, Session, resolve_world
+from cudalock.session import IndexOptions, Session
+from cudalock.solving import resolve_world
 from default_index_site import Site, default_index
 from loopback import Reply
 from scenario_worlds import read_scenario

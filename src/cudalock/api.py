@@ -16,7 +16,8 @@ from cudalock.resolver.request import Request, Requested, exact_pin
 from cudalock.resolver.resolution import Resolution
 from cudalock.resolver.source import MemorySource, Source
 from cudalock.resolver.world import World
-from cudalock.session import IndexOptions, Session, resolve_world
+from cudalock.session import IndexOptions, Session
+from cudalock.solving import resolve_world
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.names import parse_requirement

@@ -20,6 +20,7 @@ from cudalock.explain.remedies import Remedy, find_remedies
 from cudalock.host import Target, marker_environment, releases_to_try, supported_tags
 from cudalock.index.client import Client, open_client
 from cudalock.index.definitions import Definition, load_definitions
+from cudalock.index.fact_files import open_book
 from cudalock.index.find_links import local_path
 from cudalock.index.knowledge_files import load_knowledge
 from cudalock.index.locate import find_indices
@@ -29,27 +30,26 @@ from cudalock.index.routes import AddedIndex, RoutingOptions, newest_known_minor
 from cudalock.index.routing import Router
 from cudalock.index.source import IndexSource
 from cudalock.index.survey import Survey, listed_projects, listed_releases, survey_index
+from cudalock.index.wheel_reading import WheelReading
 from cudalock.lock.build import build_lock
 from cudalock.lock.model import Lock
 from cudalock.resolver.admitted import admitted_by_request
 from cudalock.resolver.conflict import Conflict, NoSolutionError
-from cudalock.resolver.crawl import Crawl
 from cudalock.resolver.file_notes import hash_warnings
-from cudalock.resolver.notes import describe, unpublished_warnings
+from cudalock.resolver.notes import unpublished_warnings
 from cudalock.resolver.request import Request
-from cudalock.resolver.resolution import Resolution, ResolvedPackage, SetWarning, solve
+from cudalock.resolver.resolution import Resolution, ResolvedPackage, SetWarning
 from cudalock.resolver.source import Source
 from cudalock.resolver.world import World
+from cudalock.solving import Progress, resolve_and_read
 from cudalock.wheel.file_hash import HashedBytes, claimed_hash
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.tag_filter import TagFilter
+from cudalock.wheel.wheel_facts import FactBook
 
-__all__ = ["IndexOptions", "Progress", "Session", "resolve_world"]
+__all__ = ["IndexOptions", "Session"]
 
 _THREADS = 24
-
-Progress = Callable[[str, str, int], None]
-"""Told what is going on: (phase, what, how many so far). Called from one thread."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -150,6 +150,22 @@ class Session:
         folder = self._directory / "recorded"
         found = {d.name: load_recording(folder, d.name) for d in self.definitions}
         return {name: recording for name, recording in found.items() if recording is not None}
+
+    @cached_property
+    def _book(self) -> FactBook:
+        """What is known of wheels' bytes: facts that came with cudalock, were kept, or are read now."""
+        return open_book(self._directory / "evidence", self.client)
+
+    @cached_property
+    def _reading(self) -> WheelReading:
+        return WheelReading(
+            client=self.client,
+            book=self._book,
+            knowledge=self.knowledge,
+            executor=self._executor,
+            readable=lambda file: file.index not in self._recordings,
+            progress=self._progress,
+        )
 
     def _newest_minor(self, target: Target) -> int | None:
         """Return the newest minor of the target's major that a table or a recording has shown.
@@ -262,8 +278,9 @@ class Session:
         projects = frozenset[str]()
         if not self.options.only_default:
             projects = frozenset(p for d in self.definitions for p in d.projects)
-        return resolve_world(
-            World(
+
+        def make_world(contested: frozenset[str]) -> World:
+            return World(
                 request=request,
                 target=target,
                 source=source,
@@ -271,9 +288,11 @@ class Session:
                 cuda_projects=projects,
                 executor=self._executor,
                 nightly_days={d.name: d.nightly_days for d in self.definitions if d.nightly_days},
-            ),
-            progress=self._progress,
-        )
+                facts=self._book,
+                contested=contested,
+            )
+
+        return resolve_and_read(make_world, self._reading, target, progress=self._progress)
 
     def _resolve_any(self, request: Request, target: Target) -> Resolution:
         refused: list[tuple[CudaVersion, NoSolutionError]] = []
@@ -373,19 +392,6 @@ class Session:
         if progress is None:
             return None
         return lambda done, _total: progress("hash", name, done)
-
-
-def resolve_world(world: World, *, progress: Progress | None = None) -> Resolution:
-    """Solve a world, fetching ahead where it has an executor."""
-    crawl = Crawl(world, world.executor) if world.executor is not None else None
-    if crawl is not None:
-        crawl.start()
-    try:
-        told = None if progress is None else partial(progress, "resolve")
-        return describe(world, solve(world, progress=told))
-    finally:
-        if crawl is not None:
-            crawl.stop()
 
 
 def _asked_hashes(request: Request, project: str) -> frozenset[str]:

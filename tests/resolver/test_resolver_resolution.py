@@ -38,7 +38,7 @@ def _candidate(world: World, project: str, version: str) -> Candidate:
 
 
 def _faults(world: World, solution: Solution) -> list[str]:
-    return list(resolution._faults(world, solution))
+    return list(resolution.find_faults(world, solution))
 
 
 def test_a_set_that_holds_together_has_no_fault() -> None:

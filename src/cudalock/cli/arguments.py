@@ -80,6 +80,12 @@ def _add_resolve(commands: "argparse._SubParsersAction[_Parser]") -> None:
         help="consider wheel variants (PEP 825), which pip and uv do not install from a lock yet",
     )
     policy.add_argument(
+        "--verify-sm",
+        choices=("off", "auto", "strict"),
+        help="how much of the wheels' device code to read: none, enough to know that it is not all "
+        "wrong, or until every library is known to serve every GPU (auto)",
+    )
+    policy.add_argument(
         "--hash-missing",
         choices=("download", "error"),
         default="error",

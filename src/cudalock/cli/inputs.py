@@ -40,7 +40,7 @@ from cudalock.project import (
     read_requirements,
     select_target,
 )
-from cudalock.resolver.request import Request, Requested
+from cudalock.resolver.request import VERIFY_SM, Request, Requested, VerifySm
 from cudalock.session import IndexOptions
 from cudalock.wheel.names import parse_project_name
 from cudalock.wheel.published import AsOf, parse_as_of
@@ -103,6 +103,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         prereleases=_prereleases(args, project),
         as_of=_as_of(args, environ, project),
         variants=args.variants or (project is not None and project.variants),
+        verify_sm=_verify_sm(args, environ, project),
     )
     return Inputs(
         request=request,
@@ -250,6 +251,23 @@ def _prereleases(args: Namespace, project: ProjectFile | None) -> frozenset[str]
         return frozenset(parse_project_name(name) for name in names)
     except WheelError as error:
         raise UsageError(error.message, where="--prerelease") from error
+
+
+def _verify_sm(
+    args: Namespace, environ: Mapping[str, str], project: ProjectFile | None
+) -> VerifySm:
+    given: VerifySm | None = args.verify_sm
+    where, text = "CUDALOCK_VERIFY_SM", environ.get("CUDALOCK_VERIFY_SM", "").strip()
+    if given is None and not text and project is not None and project.verify_sm is not None:
+        where, text = "tool.cudalock.verify-sm", project.verify_sm
+    for value in VERIFY_SM:
+        if text == value:
+            given = given or value
+    if given is None and text:
+        raise UsageError(
+            f"expected {', '.join(VERIFY_SM)}, found `{text[:80]}`", where=where, flag="--verify-sm"
+        )
+    return given or "auto"
 
 
 def _as_of(args: Namespace, environ: Mapping[str, str], project: ProjectFile | None) -> AsOf | None:

@@ -83,11 +83,18 @@ def _default_index(args: Namespace, environ: Mapping[str, str], inputs: Inputs) 
     ).url.reveal()
 
 
-_PHASES = {"resolve": "resolving", "remedy": "looking for a remedy", "hash": "downloading"}
+_PHASES = {
+    "resolve": "resolving",
+    "remedy": "looking for a remedy",
+    "hash": "downloading",
+    "read": "reading",
+}
 
 
 def _tell(status: Status, phase: str, what: str, count: int) -> None:
-    done = f"{count / 1e6:.0f} MB" if phase == "hash" else f"{count} wheels" if count else ""
+    done = (
+        f"{count / 1e6:.0f} MB" if phase in ("hash", "read") else f"{count} wheels" if count else ""
+    )
     status.update(" ".join(part for part in (_PHASES[phase], what, done) if part))
 
 
@@ -151,7 +158,7 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     flags += [("-c", value) for value in args.constraints_files]
     flags += [("--override", value) for value in args.override_files]
     flags += [("--prerelease", name) for name in sorted({*args.prerelease, *remedy.prereleases})]
-    flags += [("--as-of", args.as_of)]
+    flags += [("--as-of", args.as_of), ("--verify-sm", args.verify_sm)]
     flags += [("--index", value) for value in args.index]
     flags += [("--exclude-index", value) for value in args.exclude_index]
     for flag, value in flags:

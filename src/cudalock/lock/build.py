@@ -166,6 +166,13 @@ def describe_variant(package: ResolvedPackage) -> dict[str, TomlValue]:
         described["runtime"] = variant.runtime
     if variant.evidence:
         described["evidence"] = [f"{o.text} ({o.source})" for o in variant.evidence]
+    facts = variant.facts
+    if facts is not None:
+        described["read"] = facts.tier
+    if package.proofs:
+        described["proofs"] = {
+            proof.rule: {"state": proof.state, "by": proof.text} for proof in package.proofs
+        }
     if package.metadata.assumed:
         described["metadata-assumed"] = package.metadata.source
     return described

@@ -33,7 +33,15 @@ __all__ = [
 ]
 
 _LARGEST_FILE = 4 << 20
-_CUDALOCK_KEYS = ("as-of", "default-target", "recorded", "nightly", "targets", "variants")
+_CUDALOCK_KEYS = (
+    "as-of",
+    "default-target",
+    "recorded",
+    "nightly",
+    "targets",
+    "variants",
+    "verify-sm",
+)
 _LISTS = frozenset({"sm", "gpu"})
 
 
@@ -64,6 +72,7 @@ class ProjectFile:
     default_target: str | None = None
     recorded: bool = False
     variants: bool = False
+    verify_sm: str | None = None
     nightly: tuple[str, ...] = ()
     as_of: AsOf | None = None
     uv: UvSettings = field(default_factory=UvSettings)
@@ -233,6 +242,7 @@ class _Reader:
                 canonicalize_name(item) for item in faults.texts(own, "nightly", "tool.cudalock")
             ),
             as_of=faults.as_of(own, "as-of", "tool.cudalock"),
+            verify_sm=faults.text(own, "verify-sm", "tool.cudalock"),
             uv=parse_uv_settings(tool, faults),
         )
 

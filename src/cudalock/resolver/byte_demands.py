@@ -11,9 +11,8 @@ from packaging.version import Version
 
 from cudalock.resolver.demands import Demand
 from cudalock.resolver.facts import Fact, FactKind
-from cudalock.wheel.byte_evidence import builds_of_libraries
+from cudalock.wheel.byte_evidence import builds_of_libraries, installed_libraries
 from cudalock.wheel.contents import WheelContents
-from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.torch_exports import missing_symbols
 from cudalock.wheel.torch_symbols import format_symbol
 from cudalock.wheel.wheel_facts import ExportTable, WheelFacts
@@ -106,25 +105,23 @@ def without_refuted(demands: Iterable[Demand], loads: dict[Version, Demand | Non
     ]
 
 
-def path_demands(
-    project: str, file: ListedFile, facts: WheelFacts, contested: Iterable[str]
-) -> list[Demand]:
+def path_demands(project: str, facts: WheelFacts, contested: Iterable[str]) -> list[Demand]:
     """Say which bytes of contested paths are this wheel's."""
     wanted = set(contested)
     return [
         Demand(
-            package=f"<path {owned.path}>",
-            values=frozenset({f"{owned.crc32:08x} {owned.size}"}),
+            package=f"<path {path}>",
+            values=frozenset({f"{crc32:08x} {size}"}),
             fact=Fact(
                 kind=FactKind.PATH,
                 subject=project,
-                object=f"<path {owned.path}>",
-                detail=f"installs {owned.path}",
-                source=file.filename,
+                object=f"<path {path}>",
+                detail=f"installs {path}, with bytes of its own",
+                source=facts.filename,
             ),
         )
-        for owned in facts.contents.paths
-        if owned.scheme == "lib" and owned.path in wanted
+        for path, (crc32, size) in installed_libraries(facts.contents)
+        if path in wanted
     ]
 
 

@@ -113,7 +113,9 @@ def make_conflict(world: World, refusal: Refusal) -> Conflict:
     also: list[frozenset[Fact]] = []
     aside = _own(core)
     while len(also) < _ALSO_LIMIT and aside:
-        further = _further(world, aside)
+        # What symbols tell of an extension takes the place of what was assumed of it.
+        told = {fact.subject for fact in aside if fact.kind is FactKind.SYMBOL}
+        further = _further(world, aside, told)
         if further is None:
             break
         also.append(further)
@@ -155,6 +157,11 @@ def _preferred(world: World, facts: frozenset[Fact]) -> frozenset[Fact]:
             if not isinstance(answer, Refusal):
                 return facts
             facts = answer.facts
+        if any(fact.kind is FactKind.PAIRING for fact in facts):
+            # What a wheel's bytes tell outranks what is assumed of it.
+            answer = search_facts(world, _without({*nothing, FactKind.PAIRING}))
+            if isinstance(answer, Refusal):
+                facts = answer.facts
         if any(fact.kind is FactKind.POLICY for fact in facts):
             answer = search_facts(world, _without({*nothing, FactKind.POLICY}))
             if isinstance(answer, Refusal):
@@ -170,14 +177,28 @@ def _without(kinds: set[FactKind]) -> Callable[[Fact], bool]:
 
 
 def _own(core: frozenset[Fact]) -> frozenset[Fact]:
-    """Return what makes a conflict different from another about the same wishes and machine."""
+    """Return what makes a conflict different from another about the same wishes and machine.
+
+    Wheels ruled out for another machine stay so, unless that is all there is.
+    """
     shared = (FactKind.REQUIREMENT, FactKind.TARGET, FactKind.POLICY)
-    return frozenset(fact for fact in core if fact.kind not in shared)
+    left = frozenset(fact for fact in core if fact.kind not in shared)
+    return frozenset(f for f in left if f.kind is not FactKind.REJECTION) or left
 
 
-def _further(world: World, aside: frozenset[Fact]) -> frozenset[Fact] | None:
+def _further(world: World, aside: frozenset[Fact], told: set[str]) -> frozenset[Fact] | None:
+    """Find another refusal, if there is one: rather one that rests on bytes than on a pairing."""
+
+    def left(fact: Fact) -> bool:
+        return fact not in aside and not (fact.kind is FactKind.PAIRING and fact.subject in told)
+
+    def by_bytes(fact: Fact) -> bool:
+        return left(fact) and fact.kind is not FactKind.PAIRING
+
     try:
-        answer = search_facts(world, lambda f: f not in aside, step_limit=_CHECK_STEPS)
+        answer = search_facts(world, by_bytes, step_limit=_CHECK_STEPS)
+        if not isinstance(answer, Refusal):
+            answer = search_facts(world, left, step_limit=_CHECK_STEPS)
         if not isinstance(answer, Refusal):
             return None
         core = _minimal(world, answer.facts, aside)

@@ -8,7 +8,6 @@ target and is a *violation*; a demand on a package nothing pins (``<cuda-toolkit
 
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Literal
 
 from cudalock.cuda import (
     ComputeCapability,
@@ -20,6 +19,7 @@ from cudalock.cuda import (
 )
 from cudalock.host import Target, compat_package
 from cudalock.resolver.facts import Fact, FactKind
+from cudalock.resolver.request import VerifySm
 from cudalock.wheel.evidence import Variant
 from cudalock.wheel.gpu_service import gpu_service
 from cudalock.wheel.knowledge import Knowledge
@@ -27,7 +27,6 @@ from cudalock.wheel.knowledge import Knowledge
 __all__ = [
     "Demand",
     "Pins",
-    "VerifySm",
     "Violation",
     "gpu_violations",
     "make_pins",
@@ -57,10 +56,6 @@ class Violation:
     package: str
     fact: Fact
     pin: Fact
-
-
-VerifySm = Literal["off", "auto", "strict"]
-"""How much of the device code must be seen: nothing, so much that it is not all wrong, every library."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -137,9 +132,11 @@ def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Viola
         return found
     if target.cuda is not None:
         if variant.runtime != target.cuda.major:
-            loads = evidence is not None and evidence.kind == "needed"
-            word = "loads CUDA runtime" if loads else "is built for CUDA"
-            violate(RUNTIME, f"{word} {variant.runtime}")
+            word = f"is built for CUDA {variant.runtime}"
+            if evidence is not None and evidence.kind == "needed":
+                built = f"is built for {built} and " if variant.cuda is not None else ""
+                word = f"{built}loads CUDA runtime {variant.runtime}"
+            violate(RUNTIME, word)
         elif not target.any_minor and variant.cuda is not None and variant.cuda > target.cuda:
             violate(RELEASE, f"is built for {built}, newer than CUDA {target.cuda}")
     needed = _driver_needed(variant, target)
@@ -170,9 +167,11 @@ def _unserved(project: str, variant: Variant, pins: Pins) -> list[Violation]:
         )
         detail = source = ""
         pin = pins.facts[package]
-        if service is not None and service.nothing and not service.as_data:
+        strict = pins.verify_sm == "strict"
+        if service is not None and service.nothing and (strict or not service.as_data):
+            pin = _every_library(capability) if service.as_data else pin
             detail = f"holds {service.holds}, nothing for {capability.sm}"
-        elif service is not None and service.unserved and pins.verify_sm == "strict":
+        elif service is not None and service.unserved and strict:
             names = ", ".join(f"{each.name} ({each.holds})" for each in service.unserved)
             detail = f"holds nothing for {capability.sm} in {names}"
             pin = _every_library(capability)

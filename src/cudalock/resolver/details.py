@@ -37,7 +37,7 @@ from cudalock.resolver.request import exact_pin
 from cudalock.resolver.source import Source
 from cudalock.resolver.toolkit import ToolkitReleases
 from cudalock.resolver.trains import train_demand
-from cudalock.wheel.byte_evidence import observe_bytes
+from cudalock.wheel.byte_evidence import observe_bytes, speaks_of_cuda
 from cudalock.wheel.evidence import (
     Observation,
     Variant,
@@ -145,12 +145,11 @@ class DetailsReader:
         violations = variant_violations(project, variant, self._pins)
         demands = list(self.demands_of(project, version))
         demands += abi_demands(project, version, variant.cuda, self._knowledge)
-        demands += release_demands(project, version, self._facts.tables)
         if facts is not None:
             loads = symbol_demands(project, facts, self._facts.tables)
             demands = without_refuted(demands, loads)
             demands += [demand for demand in loads.values() if demand is not None]
-            demands += path_demands(project, candidate.file, facts, self._contested)
+            demands += path_demands(project, facts, self._contested)
         train = train_demand(
             project,
             version,
@@ -188,6 +187,9 @@ class DetailsReader:
         *,
         native: bool,
     ) -> Variant:
+        if facts is not None and facts.contents.complete:
+            # All of it was read: what has nothing to do with CUDA is built for none.
+            native = speaks_of_cuda(facts.contents, self._knowledge)
         variant = replace(conclude(observations, native=native), facts=facts)
         machine = self._pins.machine
         return add_device_code(variant, candidate.file, self._knowledge, machine=machine)
@@ -219,9 +221,12 @@ class DetailsReader:
         return not self._user_pins(project, version)
 
     def demands_of(self, project: str, version: Version) -> tuple[Demand, ...]:
-        """Return what any wheel of this version demands, by knowledge alone."""
+        """Return what any wheel of this version demands, by knowledge and known exports alone."""
         found = self._demands.get((project, version))
         if found is None:
-            found = tuple(knowledge_demands(project, version, self._knowledge))
+            found = (
+                *knowledge_demands(project, version, self._knowledge),
+                *release_demands(project, version, self._facts.tables),
+            )
             self._demands[project, version] = found
         return found

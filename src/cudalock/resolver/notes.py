@@ -8,6 +8,7 @@ from dataclasses import replace
 
 from cudalock.cuda import CudaVersion, parse_cuda_version
 from cudalock.resolver.build_notes import build_warnings
+from cudalock.resolver.byte_notes import byte_warnings, proofs
 from cudalock.resolver.candidates import Candidate
 from cudalock.resolver.demands import TOOLKIT
 from cudalock.resolver.engine import Solution
@@ -28,14 +29,17 @@ from cudalock.wheel.listing import ListedFile
 __all__ = ["describe", "unpublished_warnings"]
 
 
-def describe(world: World, solution: Solution) -> Resolution:
-    """Describe a checked solution: its packages, what it needs, and what to say of it."""
+def describe(world: World, solution: Solution, searched: World | None = None) -> Resolution:
+    """Describe a checked solution: its packages, what it needs, and what to say of it.
+
+    ``searched`` is the world it was found in, if another: what was passed over is known there.
+    """
     packages = tuple(_package(world, solution, p) for p in sorted(solution.candidates))
     toolkit = solution.values.get(TOOLKIT)
     variants = tell_variants(world, solution.candidates)
     packages = tuple(replace(p, variants=variants.metadata.get(p.project)) for p in packages)
     warnings = [
-        *held_back_warnings(world, solution),
+        *held_back_warnings(searched or world, solution),
         *_yanked(packages),
         *_last_resorts(world, solution),
         *_unknown(world, packages),
@@ -51,6 +55,7 @@ def describe(world: World, solution: Solution) -> Resolution:
             knowledge=world.knowledge,
             toolkit=parse_cuda_version(toolkit) if toolkit is not None else None,
         ),
+        *byte_warnings(world, solution, packages),
         *nightly_warnings(world, solution, packages),
         *variants.warnings,
         *hash_warnings(packages),
@@ -85,6 +90,7 @@ def _package(world: World, solution: Solution, project: str) -> ResolvedPackage:
         extras=extras,
         dependencies=tuple(sorted({e.node for e in edges if not e.node.startswith("<")})),
         rivals=_rivals(world, candidate),
+        proofs=proofs(world, solution, candidate),
     )
 
 
@@ -130,8 +136,7 @@ def _unknown(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[Se
         yield SetWarning(
             code="unknown-cuda",
             message=(
-                "nothing on the page or in the metadata says which CUDA these are built for: "
-                + ", ".join(names)
+                "nothing that was read says which CUDA these are built for: " + ", ".join(names)
             ),
             facts=tuple(names),
         )

@@ -1,6 +1,7 @@
 """What is asked of the resolver, and the edges that requirements make between projects."""
 
 from dataclasses import dataclass, field
+from typing import Literal
 
 from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
@@ -10,7 +11,21 @@ from packaging.version import Version
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.wheel.published import AsOf
 
-__all__ = ["Edge", "Request", "Requested", "exact_pin", "format_requirement", "make_edge"]
+__all__ = [
+    "VERIFY_SM",
+    "Edge",
+    "Request",
+    "Requested",
+    "VerifySm",
+    "exact_pin",
+    "format_requirement",
+    "make_edge",
+]
+
+
+VerifySm = Literal["off", "auto", "strict"]
+VERIFY_SM: tuple[VerifySm, ...] = ("off", "auto", "strict")
+"""How much of wheels' device code must be seen: nothing, that it is not all wrong, or every library."""
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -36,7 +51,7 @@ class Request:
     """Everything a person asked for. ``prereleases`` are projects whose pre-releases count too.
 
     With ``as_of`` only files published before it count.
-    With ``variants`` wheel variants are candidates (PEP 825), which few installers take from a lock.
+    ``verify_sm`` is how much of the device code must be seen. With ``variants`` wheel variants are candidates (PEP 825), which few installers take from a lock.
     """
 
     requirements: tuple[Requested, ...]
@@ -45,6 +60,7 @@ class Request:
     prereleases: frozenset[str] = field(default_factory=frozenset)
     as_of: AsOf | None = None
     variants: bool = False
+    verify_sm: VerifySm = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from typing import Literal
 
 from packaging.version import Version
 
@@ -24,14 +25,25 @@ from cudalock.wheel.published import AsOf
 from cudalock.wheel.variants import VariantsMetadata
 
 __all__ = [
+    "Proof",
     "Resolution",
     "ResolvedPackage",
     "SetWarning",
     "edges_in_force",
+    "find_faults",
     "needed_driver",
     "needed_package",
     "solve",
 ]
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
+class Proof:
+    """How it is known that a wheel fits: by which rule, how surely, and what was seen where."""
+
+    rule: str
+    state: Literal["proven", "assumed", "unknown"]
+    text: str
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -40,7 +52,8 @@ class ResolvedPackage:
 
     ``hash`` is None until it is settled which sha256 the file has: see `Session.settle_hashes`.
     ``rivals`` are the other files of its release that any index was seen to list.
-    ``variants`` is the metadata of its version's wheel variants, where there are any.
+    ``variants`` is the metadata of its version's wheel variants, where there are any. ``proofs`` say how
+    it is known that a native wheel fits.
     """
 
     project: str
@@ -53,6 +66,7 @@ class ResolvedPackage:
     variants: VariantsMetadata | None = None
     hash: FileHash | None = None
     rivals: tuple[ListedFile, ...] = ()
+    proofs: tuple[Proof, ...] = ()
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -90,14 +104,14 @@ def solve(world: World, progress: Progress | None = None) -> Solution:
     for last_resort in (False, True):
         solution = search(world, last_resort=last_resort, progress=progress)
         # resolvelib keeps a pin whose admission went away with another pin: such a set is none.
-        if solution is not None and next(_faults(world, solution), None) is None:
+        if solution is not None and next(find_faults(world, solution), None) is None:
             return solution
     answer = prove(world)
     if isinstance(answer, Refusal):
         raise NoSolutionError(make_conflict(world, answer), world.target)
     # resolvelib can call a solvable world impossible (sarugaku/resolvelib#206).
     solution = _from_witness(world, answer)
-    fault = next(_faults(world, solution), None)
+    fault = next(find_faults(world, solution), None)
     if fault is not None:
         raise ResolutionStoppedError(f"the search gave a set that does not hold together: {fault}")
     return solution
@@ -133,7 +147,7 @@ def edges_in_force(world: World, solution: Solution) -> Iterator[Edge]:
             yield from world.edges(candidate, extra)
 
 
-def _faults(world: World, solution: Solution) -> Iterator[str]:
+def find_faults(world: World, solution: Solution) -> Iterator[str]:
     """Check the set against every edge, by itself: nothing of either search is trusted."""
     by_node: dict[str, list[Edge]] = {}
     for edge in edges_in_force(world, solution):

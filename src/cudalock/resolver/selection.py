@@ -9,7 +9,7 @@ by wheel tag and build tag, and by file name; of files of one name the one liste
 folder, by number, then one whose hash is settled, then by address, so that the order is total.
 """
 
-from packaging.version import Version
+from packaging.version import InvalidVersion, Version
 
 from cudalock.cuda import CudaVersion, LocalLabel, rank
 from cudalock.host import Target
@@ -17,6 +17,8 @@ from cudalock.wheel.evidence import Variant
 from cudalock.wheel.listing import ListedFile
 
 __all__ = ["candidate_key", "release_distance", "variant_key", "virtual_key"]
+
+_NO_VERSION = Version("0")
 
 
 def candidate_key(
@@ -79,5 +81,8 @@ def release_distance(version: Version, release: CudaVersion) -> tuple[int, int, 
 
 
 def virtual_key(value: str) -> tuple[Version, str]:
-    """Order the values of a virtual package (versions of one kind or another), newest last."""
-    return (Version(value), value)
+    """Order the values of a virtual package, newest last; those that are no versions by their text."""
+    try:
+        return (Version(value), value)
+    except InvalidVersion:
+        return (_NO_VERSION, value)

@@ -27,7 +27,7 @@ from cudalock.resolver.candidates import (
     rejection_fact,
     rejection_kind,
 )
-from cudalock.resolver.demands import Demand, VerifySm, make_pins
+from cudalock.resolver.demands import Demand, make_pins
 from cudalock.resolver.details import Details, DetailsReader
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.openings import Openings
@@ -58,7 +58,6 @@ class World:
         nightly_days: Mapping[str, int] | None = None,
         facts: FactBook | None = None,
         contested: frozenset[str] = frozenset(),
-        verify_sm: VerifySm = "auto",
     ) -> None:
         """Take the problem; nothing is asked of the source yet.
 
@@ -72,7 +71,7 @@ class World:
         self.cuda_projects = cuda_projects
         self.executor = executor
         self.environment = marker_environment(target)
-        self.pins = make_pins(target, knowledge, verify_sm)
+        self.pins = make_pins(target, knowledge, request.verify_sm)
         self.facts = facts or FactBook()
         self._source = source
         self._tag_ranks = {tag: rank for rank, tag in enumerate(supported_tags(target))}

@@ -7,7 +7,7 @@ that differ in such a number alone.
 """
 
 import re
-from collections.abc import Iterable
+from collections.abc import Iterator
 
 from cudalock.wheel.contents import WheelContents
 from cudalock.wheel.evidence import Observation
@@ -16,8 +16,17 @@ from cudalock.wheel.library import Library
 from cudalock.wheel.library_names import graft_of
 from cudalock.wheel.wheel_facts import WheelFacts
 
-__all__ = ["builds_of_libraries", "cuda_major_of", "observe_bytes", "split_soname"]
+__all__ = [
+    "builds_of_libraries",
+    "cuda_major_of",
+    "installed_libraries",
+    "observe_bytes",
+    "speaks_of_cuda",
+    "split_soname",
+]
 
+# Binary distribution format, "Spread": what is below `x.data/purelib` goes where the rest goes.
+_SPREAD = re.compile(r"[^/]+\.data/(?:(?:purelib|platlib)/(.+)|.*)\Z", re.DOTALL)
 _SONAME = re.compile(r"(lib[A-Za-z0-9_+-]+?)\.so(?:\.([0-9]{1,6}))?(?:\.[0-9.]*)?\Z")
 # `libx_cuda130.so`, `x_cu12.so`, `sm100/x.so`, `x_torch29.so`, and a library that a release of it names.
 _BUILD = re.compile(
@@ -49,6 +58,15 @@ def builds_of_libraries(contents: WheelContents) -> list[tuple[Library, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
+def installed_libraries(contents: WheelContents) -> Iterator[tuple[str, tuple[int, int]]]:
+    """Yield the paths of native files that a wheel installs, each with CRC-32 and length of its bytes."""
+    for library in contents.libraries:
+        match = _SPREAD.match(library.path)
+        path = library.path if match is None else match[1]
+        if path is not None:
+            yield path, (library.crc32, library.size)
+
+
 def observe_bytes(
     facts: WheelFacts, knowledge: Knowledge, *, wanted: int | None
 ) -> tuple[Observation, ...]:
@@ -58,14 +76,15 @@ def observe_bytes(
     is for the target's, if that is among them. Libraries that are no builds of each other and load
     different majors leave the question open, which is said.
     """
-    told: dict[int, tuple[str, str]] = {}
+    # The library that knowledge names first is the one that a person knows best.
+    told: dict[int, tuple[int, str, str]] = {}
     common: set[int] | None = None
     for group in builds_of_libraries(facts.contents):
         found: set[int] = set()
         for library in group:
-            majors = dict(_majors(library, knowledge))
+            majors = _majors(library, knowledge)
             for major, each in majors.items():
-                told.setdefault(major, each)
+                told[major] = min(told.get(major, each), each)
             if len(majors) > 1:
                 common = set()
             found |= set(majors)
@@ -73,14 +92,14 @@ def observe_bytes(
             common = found if common is None else common & found
     if common is None:
         return ()
-    shown = [f"NEEDED {name} ({path})" for _, (name, path) in sorted(told.items())]
+    shown = [f"NEEDED {name} ({path})" for _, (_, name, path) in sorted(told.items())]
     if not common:
         # Nobody can load them all.
         text = f"libraries of several CUDA majors: {', '.join(shown)}"
         return (Observation(kind="needed", text=text, source=facts.filename),)
     major = wanted if wanted in common else max(common)
     if len(common) == 1:
-        name, path = told[major]
+        _, name, path = told[major]
         text, source = f"NEEDED {name}", f"{path} in {facts.filename}"
     else:
         listed = ", ".join(str(each) for each in sorted(common))
@@ -88,16 +107,29 @@ def observe_bytes(
     return (Observation(kind="needed", text=text, source=source, major=major),)
 
 
-def _majors(library: Library, knowledge: Knowledge) -> Iterable[tuple[int, tuple[str, str]]]:
-    """Yield the CUDA majors that a library's needs belong to, each with the first that tells it.
+def _majors(library: Library, knowledge: Knowledge) -> dict[int, tuple[int, str, str]]:
+    """Return the CUDA majors that a library's needs belong to, each with what tells it best.
 
     Copies that a wheel carries count as well: they tell what it was built with.
     """
+    found: dict[int, tuple[int, str, str]] = {}
     stem, _ = split_soname(library.soname or library.path.rpartition("/")[2])
     if knowledge.shared_library(stem) is not None:
         # A library of CUDA that a wheel brings along says nothing of who uses it.
-        return
-    for name in sorted(library.needed or ()):
+        return found
+    for name in library.needed or ():
         major = cuda_major_of(name, knowledge)
         if major is not None:
-            yield major, (name, library.path)
+            each = (knowledge.rank_of_library(split_soname(name)[0]), name, library.path)
+            found[major] = min(found.get(major, each), each)
+    return found
+
+
+def speaks_of_cuda(contents: WheelContents, knowledge: Knowledge) -> bool:
+    """Whether anything that was read of a wheel has to do with CUDA or torch."""
+    return bool(contents.loose) or any(
+        library.code.containers
+        or (library.torch is not None and library.torch.undefined)
+        or any(cuda_major_of(name, knowledge) is not None for name in library.needed or ())
+        for library in contents.libraries
+    )

@@ -6,7 +6,7 @@ seen in it; ``full``, every byte. Only what was read whole may be said to lack s
 written, run or imported; every length in the file is bounded where it is read.
 """
 
-from collections.abc import Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from contextlib import closing
 from dataclasses import dataclass, replace
 
@@ -82,8 +82,9 @@ def inspect_wheel(
     targets: Sequence[ComputeCapability] = (),
     driver_cuda: CudaVersion | None = None,
     limits: ReadingLimits | None = None,
+    only: Collection[str] = (),
 ) -> WheelContents:
-    """Read a wheel as deep as asked.
+    """Read a wheel as deep as asked; with ``only``, of its libraries those of these file names alone.
 
     ``targets`` end the reading of a library at depth ``presence``; without any, all of it is read.
     ``driver_cuda`` tells which PTX serves a target: without it, PTX serves none. Cost: one or two reads
@@ -96,7 +97,11 @@ def inspect_wheel(
     directory = read_directory(counted)
     paths, unsafe = owned_paths(directory.members)
     files = [member for member in directory.members if not member.name.endswith("/")]
-    native = [member for member in files if is_library_name(member.name)]
+    native = [
+        member
+        for member in files
+        if is_library_name(member.name) and (not only or member.name.rpartition("/")[2] in only)
+    ]
     loose = [member for member in files if loose_kind(member.name) is not None]
     together = (*native, *loose) if depth == "full" else ()
     members = MemberReader(counted, directory, together)
@@ -113,6 +118,7 @@ def inspect_wheel(
         size=counted.size,
         depth=depth,
         complete=depth != "names"
+        and not only
         and all(library.whole for library in libraries)
         and all(code.read for code in codes),
         bytes_read=counted.bytes_read,

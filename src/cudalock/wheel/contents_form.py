@@ -16,7 +16,6 @@ from cudalock.wheel.contents import LooseCode, WheelContents
 from cudalock.wheel.fatbin import DeviceCode
 from cudalock.wheel.images import ARCHITECTURE_NUMBERS, BareCubin, Image
 from cudalock.wheel.library import Library
-from cudalock.wheel.owned_paths import OwnedPath
 from cudalock.wheel.torch_exports import exports_of
 from cudalock.wheel.torch_symbols import TorchSymbols
 
@@ -25,7 +24,8 @@ __all__ = ["READER_VERSION", "dump_contents", "load_contents", "shortened"]
 READER_VERSION = 1
 """Raised with every change of what the readers find or the form says: older facts are read anew."""
 
-_PATHS_KEPT = 20_000
+# The libraries of torch itself want thousands of each other; an extension wants hundreds.
+_SYMBOLS_KEPT = 4000
 _IMAGE = re.compile(r"(cubin|ptx|lto) ([0-9]{2,3})([af]?) ([0-9]{1,5})\.([0-9]{1,5})\Z")
 _BARE = re.compile(r"bare ([0-9]{2,3})([af?]?)\Z")
 
@@ -36,13 +36,20 @@ def shortened(contents: WheelContents) -> WheelContents:
     What a library exports for those beside it is settled, where all of them are known.
     """
     beside = exports_of(contents)
-    libraries = []
-    for library in contents.libraries:
-        torch = library.torch
-        if torch is not None:
-            wanted = torch.undefined - beside.names
-            torch = TorchSymbols(undefined=wanted, exact=torch.exact and beside.exact)
-        libraries.append(replace(library, torch=torch))
+    wanted = [
+        frozenset[str]() if library.torch is None else library.torch.undefined - beside.names
+        for library in contents.libraries
+    ]
+    known = sum(map(len, wanted)) <= _SYMBOLS_KEPT
+    libraries = [
+        replace(
+            library,
+            torch=TorchSymbols(undefined=names, exact=library.torch.exact and beside.exact)
+            if known and library.torch is not None
+            else None,
+        )
+        for library, names in zip(contents.libraries, wanted, strict=True)
+    ]
     groups: dict[tuple[object, ...], LooseCode] = {}
     for code in contents.loose:
         key = (code.code, code.read, code.anomaly)
@@ -51,9 +58,8 @@ def shortened(contents: WheelContents) -> WheelContents:
     return replace(contents, libraries=tuple(libraries), loose=tuple(groups.values()))
 
 
-def dump_contents(contents: WheelContents, *, paths: bool = True) -> dict[str, Any]:
-    """Return the form of contents; without ``paths``, or with too many, those are left out."""
-    kept = contents.paths if paths and len(contents.paths) <= _PATHS_KEPT else ()
+def dump_contents(contents: WheelContents) -> dict[str, Any]:
+    """Return the form of contents; of the paths a wheel installs, those of libraries are in it."""
     return {
         "reader": READER_VERSION,
         "size": contents.size,
@@ -65,7 +71,6 @@ def dump_contents(contents: WheelContents, *, paths: bool = True) -> dict[str, A
             [c.path, None if c.code is None else _piece(c.code), c.read, c.anomaly, c.count]
             for c in contents.loose
         ],
-        "paths": [[p.scheme, p.path, p.crc32, p.size] for p in kept],
         "anomalies": list(contents.anomalies),
     }
 
@@ -126,7 +131,7 @@ def _load(form: Any) -> WheelContents:  # noqa: ANN401 - any JSON
         bytes_read=_number(form["read"]),
         libraries=tuple(_load_library(each) for each in form["libraries"]),
         loose=tuple(_load_loose(each) for each in form["loose"]),
-        paths=tuple(_load_path(each) for each in form["paths"]),
+        paths=(),
         anomalies=_texts(form["anomalies"]),
     )
 
@@ -184,16 +189,6 @@ def _load_loose(form: Iterable[Any]) -> LooseCode:
         read=_flag(read),
         anomaly=_text(anomaly),
         count=_number(count),
-    )
-
-
-def _load_path(form: Iterable[Any]) -> OwnedPath:
-    scheme, path, crc32, size = form
-    return OwnedPath(
-        scheme=_one_of(scheme, ("lib", "data", "scripts", "headers")),
-        path=_text(path),
-        crc32=_number(crc32),
-        size=_number(size),
     )
 
 

@@ -52,14 +52,14 @@ class LibraryService:
 class GpuService:
     """What a wheel means for a GPU: its libraries with device code, and ``source``, where that is known from.
 
-    ``proved`` says that all of it was read; else it is claimed. ``as_data``: the wheel only carries
+    ``read``: it comes from the wheel's bytes, and is no claim. ``as_data``: the wheel only carries
     device code, for others to load when it fits.
     """
 
     libraries: tuple[LibraryService, ...]
     source: str
     as_data: bool
-    proved: bool
+    read: bool
 
     @property
     def holds(self) -> str:
@@ -96,6 +96,9 @@ def gpu_service(
     project: str,
 ) -> GpuService | None:
     """Return what a wheel means for a GPU; None where nothing is known of any device code in it."""
+    if project in knowledge.cuda_libraries:
+        # CUDA's own libraries hold what their toolkit gives them, and choose among it themselves.
+        return None
     facts = variant.facts
     read = None
     if facts is not None:
@@ -129,7 +132,7 @@ def _by_claim(
         ),
         source=code.source,
         as_data=code.as_data,
-        proved=False,
+        read=False,
     )
 
 
@@ -172,7 +175,7 @@ def _by_bytes(
         libraries=tuple(found),
         source=f"read from {facts.filename}",
         as_data=as_data,
-        proved=all(each.served != "unknown" for each in found) and contents.complete,
+        read=True,
     )
 
 

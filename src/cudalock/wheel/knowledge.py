@@ -262,6 +262,16 @@ class Knowledge:
                 return entry
         return None
 
+    @cached_property
+    def cuda_libraries(self) -> frozenset[str]:
+        """The projects that bring shared libraries of CUDA itself, each for one runtime."""
+        return frozenset(
+            provider
+            for entry in self.shared_libraries
+            for provider in entry.providers
+            if any(library.project == provider for library in self.runtime_libraries)
+        )
+
     def cuda_number(self, project: str) -> CudaNumber | None:
         """Return the entry when the project's version is a CUDA version."""
         return next((entry for entry in self.cuda_numbers if entry.project == project), None)
@@ -355,6 +365,10 @@ class Knowledge:
     def shared_library(self, stem: str) -> SharedLibrary | None:
         """Return what is known of a shared library by its name before ``.so``."""
         return self._shared_libraries.get(stem)
+
+    def rank_of_library(self, stem: str) -> int:
+        """Return the place of a shared library among those that are known."""
+        return list(self._shared_libraries).index(stem)
 
 
 class _OfReleases(Protocol):

@@ -51,7 +51,8 @@ class ExportTable:
     """The symbols that a release of a project exports for extensions: ``digests``, sorted, end to end.
 
     ``name in table`` may be true of a name that is not there, once in millions, and is never false of
-    one that is. ``libraries`` are the stems of the libraries that were read for it.
+    one that is. Of a release whose libraries were not all read, ``partial``, it is false only of names that
+    another release has in one of those that were.
     """
 
     project: str
@@ -60,6 +61,7 @@ class ExportTable:
     digests: bytes
     masks: bytes = b""
     bit: int = 0
+    partial: bool = False
 
     def __contains__(self, name: object) -> bool:
         if not isinstance(name, str):
@@ -68,7 +70,7 @@ class ExportTable:
         place = bisect_left(_Digests(self.digests), digest)
         at = place * DIGEST
         if self.digests[at : at + DIGEST] != digest:
-            return False
+            return self.partial
         return not self.masks or bool(self.masks[place] & self.bit)
 
 
