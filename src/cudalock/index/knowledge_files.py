@@ -19,6 +19,7 @@ cuda-number      none               none
 placeholder      required           none
 needs-pairing    none               the partner
 compiles         none               none
+optional-kernels none               none
 cuda-project     none               none
 label-word       none               none; ``project`` is what labels mean by ``torch`` and ``pt``
 squatted         none               who holds the name on the default index

@@ -44,10 +44,11 @@ _MINOR = re.compile(r"\d{1,4}\.\d{1,4}\Z", re.ASCII)
 _STEM = re.compile(r"lib[A-Za-z0-9_+-]+\Z")
 _NO_VERSIONS = frozenset(
     {"family", "train", "toolkit", "toolkit-part", "cuda-number", "shared-library"}
-    | {"needs-pairing", "compiles", "cuda-project", "label-word", "squatted"}
+    | {"needs-pairing", "compiles", "optional-kernels", "cuda-project", "label-word", "squatted"}
 )
 _NO_VALUE = frozenset(
-    {"toolkit", "cuda-number", "placeholder", "compiles", "cuda-project", "label-word"}
+    {"toolkit", "cuda-number", "placeholder", "compiles", "optional-kernels", "cuda-project"}
+    | {"label-word"}
 )
 
 
@@ -355,6 +356,7 @@ KINDS: dict[str, tuple[str, Callable[[Entry], Iterator[object]]]] = {
     "placeholder": ("placeholders", _placeholders),
     "needs-pairing": ("marks", _marks),
     "compiles": ("marks", _marks),
+    "optional-kernels": ("marks", _marks),
     "cuda-project": ("marks", _marks),
     "label-word": ("marks", _marks),
     "squatted": ("marks", _marks),

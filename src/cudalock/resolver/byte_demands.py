@@ -11,7 +11,11 @@ from packaging.version import Version
 
 from cudalock.resolver.demands import Demand
 from cudalock.resolver.facts import Fact, FactKind
-from cudalock.wheel.byte_evidence import builds_of_libraries, installed_libraries
+from cudalock.wheel.byte_evidence import (
+    builds_of_libraries,
+    installed_libraries,
+    names_a_torch,
+)
 from cudalock.wheel.contents import WheelContents
 from cudalock.wheel.torch_exports import missing_symbols
 from cudalock.wheel.torch_symbols import format_symbol
@@ -23,7 +27,8 @@ __all__ = ["missing_in", "path_demands", "release_demands", "symbol_demands", "w
 def missing_in(contents: WheelContents, table: ExportTable) -> tuple[tuple[str, str], ...] | None:
     """Return what a wheel wants of a release and does not find there, as (library, symbol).
 
-    Of builds of one library the one that fits best counts. None where that cannot be told.
+    Of builds of one library the one that fits best counts; where they are builds for releases of torch and
+    none fits, the wheel may do without. None where that cannot be told.
     """
     found: list[tuple[str, str]] = []
     unknown = False
@@ -32,7 +37,7 @@ def missing_in(contents: WheelContents, table: ExportTable) -> tuple[tuple[str, 
         known = [(path, missing) for path, missing in answers if missing is not None]
         if any(not missing for _, missing in known):
             continue
-        if len(known) < len(answers):
+        if len(known) < len(answers) or any(names_a_torch(path) for path, _ in answers):
             unknown = True
             continue
         path, missing = min(known, key=lambda each: len(each[1]))

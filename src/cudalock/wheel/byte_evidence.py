@@ -20,6 +20,7 @@ __all__ = [
     "builds_of_libraries",
     "cuda_major_of",
     "installed_libraries",
+    "names_a_torch",
     "observe_bytes",
     "speaks_of_cuda",
     "split_soname",
@@ -47,6 +48,11 @@ def cuda_major_of(name: str, knowledge: Knowledge) -> int | None:
     stem, number = split_soname(name)
     entry = knowledge.shared_library(stem)
     return None if entry is None else entry.cuda_major(number)
+
+
+def names_a_torch(path: str) -> bool:
+    """Whether a library is named after a release of torch: it is for that one alone."""
+    return any(match[1].lower() == "torch" for match in _BUILD.finditer(path))
 
 
 def builds_of_libraries(contents: WheelContents) -> list[tuple[Library, ...]]:

@@ -7,7 +7,7 @@ out. Builds of one library for several GPUs are one: any of them may be loaded.
 """
 
 from collections.abc import Iterable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from cudalock.cuda import ComputeCapability, CudaVersion
@@ -53,7 +53,7 @@ class GpuService:
     """What a wheel means for a GPU: its libraries with device code, and ``source``, where that is known from.
 
     ``read``: it comes from the wheel's bytes, and is no claim. ``as_data``: the wheel only carries
-    device code, for others to load when it fits.
+    device code, for others to load when it fits, or is known to be passed over where it does not.
     """
 
     libraries: tuple[LibraryService, ...]
@@ -105,11 +105,23 @@ def gpu_service(
         device = _Device(capability, driver_cuda, variant.cuda)
         read = _by_bytes(facts, device, knowledge, project)
         if facts.contents.complete:
-            return read
+            return _marked(read, knowledge, project)
     claimed = _by_claim(variant, capability, driver_cuda)
     if claimed is None or (claimed.nothing and read is not None and read.serves):
-        return read
-    return claimed
+        return _marked(read, knowledge, project)
+    return _marked(claimed, knowledge, project)
+
+
+def _marked(service: GpuService | None, knowledge: Knowledge, project: str) -> GpuService | None:
+    """Say of kernels that are passed over on other GPUs that they are carried as data.
+
+    What compiles on the machine needs none of what it carries.
+    """
+    if service is not None and knowledge.mark("compiles", project) is not None:
+        return service if service.serves else None
+    if service is None or knowledge.mark("optional-kernels", project) is None:
+        return service
+    return replace(service, as_data=True)
 
 
 def _by_claim(

@@ -16,6 +16,7 @@ knows no project's name; it knows these kinds:
 ``cuda-number``      a project whose version is a CUDA version
 ``placeholder``      releases that hold nothing and are never a candidate
 ``compiles``         a project that compiles device code on the machine
+``optional-kernels`` a project of kernels for some GPUs, which whoever loads it passes over on others
 ``cuda-project``     a project that is built for CUDA though nothing in its name or label says so
 ``architectures``    the device code that builds of a project hold
 ``label-word``       the project whose release local labels name (``torch2.9``, ``pt28``)
@@ -149,7 +150,7 @@ class Placeholder:
 class ProjectMark:
     """A fact about a whole project.
 
-    ``kind`` is needs-pairing (``value``: the partner), compiles, cuda-project, label-word or squatted
+    ``kind`` is needs-pairing (``value``: the partner), compiles, optional-kernels, cuda-project, label-word or squatted
     (``value``: who holds the name).
     """
 
