@@ -25,7 +25,7 @@ from cudalock.host import (
     needs_detection,
 )
 from cudalock.index.routes import AddedIndex, parse_index_option
-from cudalock.lock.names import lock_file_name
+from cudalock.lock.names import check_lock_file_name, lock_file_name
 from cudalock.project import (
     IndexUrl,
     ProjectFile,
@@ -110,7 +110,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         target=target,
         indices=index_options(args, environ, project, files, sources),
         default_index=given_default(args, files),
-        lock_path=Path(args.output) if args.output else folder / lock_file_name(target.name),
+        lock_path=_lock_path(args, folder / lock_file_name(target.name)),
         folder=folder,
         warnings=(
             *(str(warning) for warning in target.warnings),
@@ -251,6 +251,15 @@ def _prereleases(args: Namespace, project: ProjectFile | None) -> frozenset[str]
         return frozenset(parse_project_name(name) for name in names)
     except WheelError as error:
         raise UsageError(error.message, where="--prerelease") from error
+
+
+def _lock_path(args: Namespace, usual: Path) -> Path:
+    """Return where the lock goes; a name that no installer takes is refused before anything is asked."""
+    if args.output in (None, "", "-"):
+        return Path(args.output or usual)
+    path = Path(args.output)
+    check_lock_file_name(path.name)
+    return path
 
 
 def _verify_sm(

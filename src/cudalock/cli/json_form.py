@@ -158,6 +158,11 @@ def _package(package: ResolvedPackage) -> dict[str, object]:
                         {"kind": o.kind, "text": o.text, "source": o.source}
                         for o in variant.evidence
                     ],
+                    "tier": None if variant.facts is None else variant.facts.tier,
+                    "proofs": [
+                        {"rule": proof.rule, "state": proof.state, "by": proof.text}
+                        for proof in package.proofs
+                    ],
                 },
                 "metadata": {
                     "source": package.metadata.source,
@@ -170,8 +175,10 @@ def _package(package: ResolvedPackage) -> dict[str, object]:
 
 
 def _architectures(variant: Variant) -> list[str]:
+    """Return what the bytes hold, where any were read that do; else what is said of the build."""
+    read = [] if variant.facts is None else list(variant.facts.contents.device_code)
     code = variant.device_code
-    return [] if code is None else [str(image) for image in code.images]
+    return read or ([] if code is None else [str(image) for image in code.images])
 
 
 def _fact(described: ConflictFact) -> dict[str, object]:

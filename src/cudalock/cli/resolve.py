@@ -158,7 +158,9 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     flags += [("-c", value) for value in args.constraints_files]
     flags += [("--override", value) for value in args.override_files]
     flags += [("--prerelease", name) for name in sorted({*args.prerelease, *remedy.prereleases})]
-    flags += [("--as-of", args.as_of), ("--verify-sm", args.verify_sm)]
+    flags += [("--as-of", args.as_of)]
+    if args.verify_sm or remedy.verify_sm != "auto":
+        flags += [("--verify-sm", remedy.verify_sm)]
     flags += [("--index", value) for value in args.index]
     flags += [("--exclude-index", value) for value in args.exclude_index]
     for flag, value in flags:

@@ -15,9 +15,9 @@ from packaging.version import Version
 from cudalock.cuda import CudaVersion, driver_cuda, known_majors, newest_minor
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict
-from cudalock.resolver.demands import DRIVER
+from cudalock.resolver.demands import DRIVER, STRICT
 from cudalock.resolver.facts import FactKind
-from cudalock.resolver.request import Request, Requested, exact_pin, format_requirement
+from cudalock.resolver.request import Request, Requested, VerifySm, exact_pin, format_requirement
 from cudalock.resolver.resolution import Resolution
 from cudalock.wheel.knowledge import Knowledge
 
@@ -35,7 +35,8 @@ class Remedy:
 
     ``requirements`` are the changed requirements in the order they were given; ``target`` the
     target they were solved for, ``prereleases`` the projects whose pre-releases were let in for it,
-    ``variants`` whether wheel variants counted. ``note`` says what should be known of the change. ``hashes`` are
+    ``variants`` whether wheel variants counted, ``verify_sm`` how much of the device code had to be
+    seen. ``note`` says what should be known of the change. ``hashes`` are
     the files whose hash the index leaves open: a lock of the set needs them downloaded.
     """
 
@@ -46,6 +47,7 @@ class Remedy:
     hashes: tuple[str, ...] = ()
     prereleases: tuple[str, ...] = ()
     variants: bool = False
+    verify_sm: VerifySm = "auto"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -84,6 +86,7 @@ def find_remedies(
         if (entry.project, entry.where) in inside
     ]
     attempts = [
+        *_with_less_seen(request, target, conflict),
         *_relaxed(request, target, positions),
         *_opened(request, target, conflict, knowledge),
         *_renamed(request, target, positions, knowledge),
@@ -124,6 +127,7 @@ def _tried(attempt: _Attempt, solve: TrySolve) -> Remedy | None:
         ),
         prereleases=attempt.opened,
         variants=attempt.request.variants,
+        verify_sm=attempt.request.verify_sm,
     )
 
 
@@ -218,6 +222,17 @@ def _renamed(
             yield _Attempt(
                 request=_changed(request, both), target=target, moved=(other, position), note=note
             )
+
+
+def _with_less_seen(request: Request, target: Target, conflict: Conflict) -> Iterator[_Attempt]:
+    """Take libraries without code for a GPU, where only the policy refuses them."""
+    if any(fact.fact.source == STRICT for fact in conflict.facts):
+        yield _Attempt(
+            request=replace(request, verify_sm="auto"),
+            target=target,
+            changes=("--verify-sm auto",),
+            note="what does not serve a GPU is then told of, and not refused",
+        )
 
 
 def _with_variants(request: Request, target: Target, conflict: Conflict) -> Iterator[_Attempt]:

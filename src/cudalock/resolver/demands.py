@@ -38,6 +38,7 @@ DRIVER = "<driver>"
 RUNTIME = "<cuda-runtime>"
 RELEASE = "<cuda>"
 TOOLKIT = "<cuda-toolkit>"
+STRICT = "--verify-sm strict"
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -197,7 +198,7 @@ def _every_library(capability: ComputeCapability) -> Fact:
         subject=f"<gpu {capability}>",
         object="",
         detail=f"every library must hold code for {capability}",
-        source="--verify-sm strict",
+        source=STRICT,
     )
 
 

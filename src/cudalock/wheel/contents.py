@@ -70,6 +70,16 @@ class WheelContents:
     anomalies: tuple[str, ...] = ()
 
     @property
+    def device_code(self) -> tuple[str, ...]:
+        """What there is of device code, as text, machine code first; by number: ``sm_90a``, ``compute_120@9.0``."""
+        images = {image for library in self.libraries for image, _ in library.code.images}
+        images |= {code.code for code in self.loose if isinstance(code.code, Image)}
+        bare = {code.code for code in self.loose if isinstance(code.code, BareCubin)}
+        told = {str(image): (image.kind == "ptx", image.architecture.number) for image in images}
+        told |= {str(cubin): (False, cubin.number) for cubin in bare}
+        return tuple(sorted(told, key=lambda text: (told[text], text)))
+
+    @property
     def provided(self) -> frozenset[str]:
         """The names by which libraries in this wheel can be found: file names and sonames."""
         return _provided(self.libraries)
