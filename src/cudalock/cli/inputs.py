@@ -13,6 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cudalock.cli.policies import chosen_as_of, chosen_verify_sm
 from cudalock.errors import UsageError, WheelError
 from cudalock.host import (
     NamedTarget,
@@ -40,10 +41,9 @@ from cudalock.project import (
     read_requirements,
     select_target,
 )
-from cudalock.resolver.request import VERIFY_SM, Request, Requested, VerifySm
+from cudalock.resolver.request import Request, Requested
 from cudalock.session import IndexOptions
 from cudalock.wheel.names import parse_project_name
-from cudalock.wheel.published import AsOf, parse_as_of
 
 __all__ = ["Inputs", "cache_directory", "gather", "given_default", "index_options"]
 
@@ -101,9 +101,9 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         constraints=_requested(constraints),
         overrides=_requested(overrides),
         prereleases=_prereleases(args, project),
-        as_of=_as_of(args, environ, project),
+        as_of=chosen_as_of(args, environ, project),
         variants=args.variants or (project is not None and project.variants),
-        verify_sm=_verify_sm(args, environ, project),
+        verify_sm=chosen_verify_sm(args, environ, project),
     )
     return Inputs(
         request=request,
@@ -258,35 +258,8 @@ def _lock_path(args: Namespace, usual: Path) -> Path:
     if args.output in (None, "", "-"):
         return Path(args.output or usual)
     path = Path(args.output)
-    check_lock_file_name(path.name)
+    check_lock_file_name(path)
     return path
-
-
-def _verify_sm(
-    args: Namespace, environ: Mapping[str, str], project: ProjectFile | None
-) -> VerifySm:
-    given: VerifySm | None = args.verify_sm
-    where, text = "CUDALOCK_VERIFY_SM", environ.get("CUDALOCK_VERIFY_SM", "").strip()
-    if given is None and not text and project is not None and project.verify_sm is not None:
-        where, text = "tool.cudalock.verify-sm", project.verify_sm
-    for value in VERIFY_SM:
-        if text == value:
-            given = given or value
-    if given is None and text:
-        raise UsageError(
-            f"expected {', '.join(VERIFY_SM)}, found `{text[:80]}`", where=where, flag="--verify-sm"
-        )
-    return given or "auto"
-
-
-def _as_of(args: Namespace, environ: Mapping[str, str], project: ProjectFile | None) -> AsOf | None:
-    """Return the point in time of `--as-of`: the flag's, the environment's, or the project's."""
-    if args.as_of is not None:
-        return parse_as_of(args.as_of, where="--as-of")
-    given = environ.get("CUDALOCK_AS_OF", "").strip()
-    if given:
-        return parse_as_of(given, where="CUDALOCK_AS_OF")
-    return project.as_of if project is not None else None
 
 
 def _uv_sources(
