@@ -66,6 +66,10 @@ def _run(args: Namespace, terminal: Terminal) -> int:
             from cudalock.cli.index_command import run_index  # noqa: PLC0415 - as above
 
             return run_index(args, os.environ, terminal)
+        case "explain":
+            from cudalock.cli.explain_command import run_explain  # noqa: PLC0415 - as above
+
+            return run_explain(args)
         case "inspect":
             from cudalock.cli.inspect_command import run_inspect  # noqa: PLC0415 - as above
 
