@@ -7,7 +7,8 @@ import json
 from collections.abc import Mapping, Sequence
 
 from cudalock.errors import CudalockError
-from cudalock.explain.report import format_fact, format_source
+from cudalock.explain.report import conflict_rule, format_fact, format_source
+from cudalock.explain.rules import fact_rule, rule_of
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict, ConflictFact, UnprovedError
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
@@ -36,10 +37,7 @@ def locked_form(
         **_empty("locked", resolution.target, resolution.as_of),
         "packages": [_package(package) for package in resolution.packages],
         "warnings": _told(told)
-        + [
-            {"code": w.code, "message": w.message, "facts": list(w.facts)}
-            for w in resolution.warnings
-        ],
+        + [_warning(w.code, w.message, w.facts) for w in resolution.warnings],
         "needs_driver": None if resolution.driver is None else str(resolution.driver),
         "needs_package": resolution.compat_package,
         "lock": lock,
@@ -47,7 +45,13 @@ def locked_form(
 
 
 def _told(told: Sequence[str]) -> list[dict[str, object]]:
-    return [{"code": "input", "message": message, "facts": []} for message in told]
+    return [_warning("input", message) for message in told]
+
+
+def _warning(code: str, message: str, facts: Sequence[str] = ()) -> dict[str, object]:
+    rule = rule_of(code)
+    told = None if rule is None else rule.code
+    return {"code": code, "rule": told, "message": message, "facts": list(facts)}
 
 
 def refused_form(
@@ -66,6 +70,7 @@ def refused_form(
         **_empty("refused", target, as_of),
         "warnings": _told(told),
         "conflict": {
+            "code": conflict_rule(conflict).code,
             "facts": [_fact(fact) for fact in conflict.facts],
             "also": [[_fact(fact) for fact in facts] for facts in conflict.also],
             "remedies": [
@@ -80,14 +85,21 @@ def error_form(
     error: CudalockError, target: Target | None, *, as_of: AsOf | None = None
 ) -> dict[str, object]:
     """Return the form of an error: ``error`` when asked wrongly, ``unknown`` when not told."""
+    rule = rule_of(error.code)
     return {
         **_empty("error" if error.exit_code == 2 else "unknown", target, as_of),
         "warnings": [
-            {"code": "seen", "message": format_fact(fact), "facts": list(fact.sources)}
+            {
+                "code": "seen",
+                "rule": fact_rule(fact.fact).code,
+                "message": format_fact(fact),
+                "facts": list(fact.sources),
+            }
             for fact in (error.seen if isinstance(error, UnprovedError) else ())
         ],
         "error": {
             "code": error.code,
+            "rule": None if rule is None else rule.code,
             "message": error.message,
             "where": error.where,
             "flag": error.flag,
@@ -177,6 +189,7 @@ def _architectures(variant: Variant) -> list[str]:
 def _fact(described: ConflictFact) -> dict[str, object]:
     return {
         "kind": described.fact.kind.word,
+        "code": fact_rule(described.fact).code,
         "text": format_fact(described),
         "source": format_source(described),
     }

@@ -9,14 +9,18 @@ from dataclasses import replace
 from cudalock.cli.default_index import ask_default_index
 from cudalock.cli.inputs import Inputs, cache_directory, gather
 from cudalock.cli.json_form import error_form, format_json, locked_form, refused_form
-from cudalock.cli.report import report_conflict, report_near_names, report_resolution
+from cudalock.cli.report import (
+    report_conflict,
+    report_near_names,
+    report_resolution,
+    rule_code,
+)
 from cudalock.cli.terminal import Status, Terminal
 from cudalock.errors import CudalockError
 from cudalock.explain import Remedy
-from cudalock.explain.report import format_seen
 from cudalock.index.client import open_client
 from cudalock.lock import Lock, format_lock, write_lock
-from cudalock.resolver.conflict import NoSolutionError, UnprovedError
+from cudalock.resolver.conflict import NoSolutionError
 from cudalock.resolver.request import format_requirement
 from cudalock.session import Session
 
@@ -34,8 +38,6 @@ def run_resolve(args: Namespace, environ: Mapping[str, str], terminal: Terminal)
             target = inputs.target if inputs is not None else None
             as_of = inputs.request.as_of if inputs is not None else None
             sys.stdout.write(format_json(error_form(error, target, as_of=as_of)))
-        elif isinstance(error, UnprovedError) and error.seen:
-            terminal.say(format_seen(error.seen))
         raise
 
 
@@ -43,7 +45,7 @@ def _resolve(
     args: Namespace, environ: Mapping[str, str], terminal: Terminal, inputs: Inputs
 ) -> int:
     for warning in inputs.warnings:
-        terminal.warn(warning)
+        terminal.warn(warning, rule_code("input"))
     options = replace(inputs.indices, default_index=_default_index(args, environ, inputs))
     with terminal.status("resolving") as status:
         client = open_client(cache_dir=options.cache_dir, offline=options.offline, environ=environ)

@@ -72,28 +72,29 @@ class Terminal:
             head = self._styled(what, "good") if wrapped.startswith(what) else ""
             self._raw(head + wrapped.removeprefix(what) if head else wrapped)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, rule: str = "") -> None:
         """Say something that explains the outcome."""
-        self._labelled("note", text)
+        self._labelled("note", text, rule)
 
-    def warn(self, text: str) -> None:
-        """Say something that a person should know."""
-        self._labelled("warning", text)
+    def warn(self, text: str, rule: str = "") -> None:
+        """Say something that a person should know; ``rule`` is the code of its rule."""
+        self._labelled("warning", text, rule)
 
     def hint(self, text: str) -> None:
         """Say what was tried and works."""
         self._labelled("hint", text)
 
-    def error(self, text: str) -> None:
+    def error(self, text: str, rule: str = "") -> None:
         """Say why it did not work; said even when quiet."""
-        self._labelled("error", text, always=True)
+        self._labelled("error", text, rule, always=True)
 
-    def _labelled(self, label: str, text: str, *, always: bool = False) -> None:
+    def _labelled(self, label: str, text: str, rule: str = "", *, always: bool = False) -> None:
         if self.quiet and not always:
             return
         first, _, rest = printable(text).partition("\n")
-        wrapped = self._wrapped(f"{label}: {first}", indent="  ")
-        colored = self._styled(f"{label}:", label) + wrapped.removeprefix(f"{label}:")
+        head = f"{label}[{rule}]:" if rule else f"{label}:"
+        wrapped = self._wrapped(f"{head} {first}", indent="  ")
+        colored = self._styled(head, label) + wrapped.removeprefix(head)
         self._raw("\n".join([colored, *(self._wrapped(r) for r in rest.splitlines())]))
 
     def _styled(self, text: str, style: str) -> str:

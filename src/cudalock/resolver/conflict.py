@@ -204,7 +204,11 @@ def _minimal(world: World, facts: frozenset[Fact], aside: frozenset[Fact]) -> fr
 
 
 def _could_not_tell(unseen: list[Fact], seen: tuple[ConflictFact, ...]) -> UnprovedError:
-    lines = [f"{fact.subject}: wheels {fact.detail}" for fact in unseen]
+    # "Without metadata" is said of wheels; "a wheel variant of which …" stands for itself.
+    lines = [
+        f"{fact.subject}: {'' if fact.detail.startswith('a ') else 'wheels '}{fact.detail}"
+        for fact in unseen
+    ]
     sources = sorted({fact.source for fact in unseen if fact.source})
     return UnprovedError(
         "could not tell whether a set exists: " + "; ".join(lines),
@@ -279,6 +283,8 @@ def _said(world: World, candidate: Candidate) -> set[Fact]:
     said = {violation.fact for violation in details.violations} | late
     said.update(demand.fact for demand in details.demands)
     said.update(edge.fact for edge in world.edges(candidate))
+    for extra in details.metadata.provides_extra if details.metadata is not None else ():
+        said.update(edge.fact for edge in world.edges(candidate, extra))
     if details.rejection is not None:
         said.add(details.rejection)
     return said

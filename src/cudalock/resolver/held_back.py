@@ -101,12 +101,14 @@ def plural(detail: str) -> str:
     """Say of several what was said of one: "is built for" becomes "are built for"."""
     for one, several in (
         ("is ", "are "),
+        ("shares its day", "share their day"),
         ("shares ", "share "),
         ("requires ", "require "),
         ("asks ", "ask "),
+        ("holds ", "hold "),
     ):
         if detail.startswith(one):
-            return several + detail.removeprefix(one)
+            return several + detail.removeprefix(one).replace(" it pins", " they pin")
     return detail
 
 
