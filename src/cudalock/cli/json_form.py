@@ -6,6 +6,7 @@ The schema is in the package (``schemas/resolve-1.json``) and tested against rea
 import json
 from collections.abc import Mapping, Sequence
 
+from cudalock.cli.outcome import ToldRemedy
 from cudalock.errors import CudalockError
 from cudalock.explain.report import conflict_rule, format_fact, format_source
 from cudalock.explain.rules import fact_rule, rule_of
@@ -22,8 +23,13 @@ SCHEMA = "cudalock/resolve/1"
 
 
 def format_json(form: Mapping[str, object]) -> str:
-    """Format a form as one object, with a newline at the end."""
-    return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
+    """Format a form as one object, with a newline at the end.
+
+    Characters that could control a terminal, and what a log of GitHub Actions would take for a
+    command, are escaped as JSON has it; other text stays readable.
+    """
+    text = json.dumps(form, indent=2, ensure_ascii=False).replace("##[", "#\\u0023[")
+    return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text) + "\n"
 
 
 def locked_form(
@@ -57,12 +63,12 @@ def _warning(code: str, message: str, facts: Sequence[str] = ()) -> dict[str, ob
 def refused_form(
     target: Target,
     conflict: Conflict,
-    remedies: Sequence[tuple[str, Sequence[str], str]],
+    remedies: Sequence[ToldRemedy],
     told: Sequence[str] = (),
     *,
     as_of: AsOf | None = None,
 ) -> dict[str, object]:
-    """Return the form of a proved "no"; each remedy is (command, changes, note).
+    """Return the form of a proved "no".
 
     ``told`` is what was to be said of the input.
     """
@@ -74,8 +80,7 @@ def refused_form(
             "facts": [_fact(fact) for fact in conflict.facts],
             "also": [[_fact(fact) for fact in facts] for facts in conflict.also],
             "remedies": [
-                {"command": command, "changes": list(changes), "note": note}
-                for command, changes, note in remedies
+                {"command": r.command, "changes": list(r.changes), "note": r.note} for r in remedies
             ],
         },
     }

@@ -5,6 +5,7 @@ stdout is data, stderr is talk. Colour: ``--color``, then ``NO_COLOR``, then ``F
 on CI, and only for what takes longer than a second; rich, which draws it, is imported then.
 """
 
+import re
 import sys
 import textwrap
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from threading import Timer
 from types import TracebackType
 from typing import Literal, Self, TextIO
 
-__all__ = ["Color", "Status", "Terminal", "printable"]
+__all__ = ["Color", "Status", "Terminal", "printable", "without_commands"]
 
 Color = Literal["auto", "always", "never"]
 _CODES = {
@@ -37,6 +38,18 @@ def printable(text: str) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
+_COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
+
+
+def without_commands(text: str) -> str:
+    """Return text in which a runner of GitHub Actions finds no workflow command.
+
+    It reads both ends of a step's output: a line that begins with ``::`` is a command, and so is
+    ``##[`` anywhere in one.
+    """
+    return _COMMAND.sub(r"\1\\x3a", text).replace("##[", "#\\x23[")
+
+
 class Terminal:
     """Where the command talks. ``quiet`` drops everything but errors."""
 
@@ -55,6 +68,7 @@ class Terminal:
         self.verbose = verbose
         self.interactive = self._stream.isatty() and not environ.get("CI")
         self._colored = _wants_color(environ, color, self._stream)
+        self._in_actions = environ.get("GITHUB_ACTIONS") == "true"
         columns = get_terminal_size((_PLAIN_WIDTH, 24)).columns
         self.width = min(columns, _WIDEST) if self.interactive else _PLAIN_WIDTH
 
@@ -117,7 +131,7 @@ class Terminal:
         )
 
     def _raw(self, text: str) -> None:
-        self._stream.write(text + "\n")
+        self._stream.write((without_commands(text) if self._in_actions else text) + "\n")
         self._stream.flush()
 
     def status(self, text: str) -> "Status":
