@@ -295,6 +295,10 @@ class Session:
             raise UsageError("expected a driver that runs a known CUDA release", flag="--cuda")
         raise refused[0][1]
 
+    def attempt(self, request: Request, target: Target) -> Resolution:
+        """Return a set without the notes about indices; raises as `resolve`."""
+        return self._solve(request, target, self.source(target, request))
+
     def remedies(self, request: Request, target: Target, conflict: Conflict) -> tuple[Remedy, ...]:
         """Return changes that solve; each was solved. Costs a resolve each, at most 16."""
 
@@ -303,7 +307,7 @@ class Session:
                 words = ", ".join(str(e.requirement) for e in changed.requirements[:3])
                 self._progress("remedy", words, 0)
             try:
-                return self._solve(changed, other, self.source(other, changed))
+                return self.attempt(changed, other)
             except (NoSolutionError, ResolutionStoppedError, IndexAccessError, WheelError):
                 return None
 

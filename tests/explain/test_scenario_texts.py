@@ -77,7 +77,7 @@ def _told(scenario: Scenario, *, verbose: bool = False) -> str:
         report_conflict(terminal, error.conflict, error.target)
     except UnprovedError as error:
         report_error(error, terminal)
-    return stream.getvalue()
+    return stream.getvalue().strip("\n") + "\n"
 
 
 @pytest.mark.parametrize("name", _TOLD)

@@ -17,7 +17,7 @@ from cudalock.wheel.evidence import Variant
 from cudalock.wheel.file_hash import claimed_hash
 from cudalock.wheel.published import AsOf
 
-__all__ = ["error_form", "format_json", "locked_form", "refused_form"]
+__all__ = ["error_form", "format_json", "locked_form", "refused_form", "target_form"]
 
 SCHEMA = "cudalock/resolve/1"
 
@@ -117,7 +117,7 @@ def _empty(status: str, target: Target | None, as_of: AsOf | None = None) -> dic
         "schema": SCHEMA,
         "status": status,
         "error": None,
-        "target": None if target is None else _target(target),
+        "target": None if target is None else target_form(target),
         "packages": [],
         "warnings": [],
         "conflict": None,
@@ -128,7 +128,9 @@ def _empty(status: str, target: Target | None, as_of: AsOf | None = None) -> dic
     }
 
 
-def _target(target: Target) -> dict[str, object]:
+def target_form(target: Target) -> dict[str, object]:
+    """Return the form of a target, and where each of its values came from."""
+
     def text(value: object) -> str | None:
         return None if value is None else str(value)
 

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from cudalock.cli.outcome import Finding, Outcome
 from cudalock.cli.terminal import printable, without_commands
 
-__all__ = ["escape_markdown", "format_markdown"]
+__all__ = ["escape_cell", "escape_markdown", "format_markdown"]
 
 _HEADINGS = {
     "locked": "cudalock: locked",
@@ -61,7 +61,7 @@ def _table(outcome: Outcome) -> str:
     count = len(outcome.packages)
     place = f" in `{outcome.lock}`" if outcome.lock not in (None, "-") else ""
     title = escape_markdown(f"{count} {'package' if count == 1 else 'packages'}{place}:")
-    rows = [" | ".join(_plain(printable(cell)) for cell in row) for row in outcome.packages]
+    rows = [" | ".join(escape_cell(cell) for cell in row) for row in outcome.packages]
     head = "| project | version | CUDA | index |\n| --- | --- | --- | --- |"
     return "\n".join([title, "", head, *(f"| {row} |" for row in rows)])
 
@@ -79,8 +79,7 @@ def escape_markdown(text: str) -> str:
 
     Nothing in it becomes a link, a mention, a reference to an issue, HTML, or a block of its own.
     """
-    # What is piped through a log of GitHub Actions is read for commands, too.
-    line = without_commands(printable(text).replace("\n", " ").replace("\t", " ").strip())
+    line = _one_line(text)
     parts = line.split("`")
     if len(parts) % 2 == 0 or "" in parts[1::2]:
         # Not pairs of single backticks: then none of them is a mark.
@@ -89,6 +88,16 @@ def escape_markdown(text: str) -> str:
         f"`{part}`" if number % 2 else _plain(part, first=number == 0)
         for number, part in enumerate(parts)
     )
+
+
+def escape_cell(text: str) -> str:
+    """Escape a table's cell, in which nothing is code."""
+    return _plain(_one_line(text), first=False)
+
+
+def _one_line(text: str) -> str:
+    # What is piped through a log of GitHub Actions is read for commands, too.
+    return without_commands(printable(text).replace("\n", " ").replace("\t", " ").strip())
 
 
 def _plain(text: str, *, first: bool = True) -> str:

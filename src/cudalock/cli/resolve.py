@@ -26,6 +26,7 @@ from cudalock.cli.report import (
 )
 from cudalock.cli.sarif_form import sarif_form
 from cudalock.cli.terminal import Status, Terminal
+from cudalock.cli.try_cuda import run_try_cuda
 from cudalock.errors import CudalockError
 from cudalock.explain import Remedy
 from cudalock.index.client import open_client
@@ -49,7 +50,7 @@ def run_resolve(args: Namespace, environ: Mapping[str, str], terminal: Terminal)
         if args.format == "json":
             sys.stdout.write(format_json(error_form(error, target, as_of=as_of)))
         elif args.format != "text":
-            sys.stdout.write(format_outcome(error_outcome(error, target), args.format))
+            sys.stdout.write(_format_outcome(error_outcome(error, target), args.format))
         raise
 
 
@@ -67,6 +68,8 @@ def _resolve(
             progress=lambda phase, what, n: _tell(status, phase, what, n),
         )
         with client, session:
+            if args.try_cuda is not None:
+                return run_try_cuda(args, terminal, inputs, session, status)
             try:
                 resolution = session.resolve(inputs.request, inputs.target)
             except NoSolutionError as error:
@@ -86,12 +89,12 @@ def _resolve(
         sys.stdout.write(format_json(locked_form(resolution, written, inputs.warnings)))
     elif args.format != "text":
         outcome = locked_outcome(resolution, written, inputs.warnings)
-        sys.stdout.write(format_outcome(outcome, args.format))
+        sys.stdout.write(_format_outcome(outcome, args.format))
     report_resolution(terminal, resolution, written=written, requests=requests)
     return 0
 
 
-def format_outcome(outcome: Outcome, form: str) -> str:
+def _format_outcome(outcome: Outcome, form: str) -> str:
     """Format an outcome as ``github``, ``markdown`` or ``sarif``."""
     match form:
         case "github":
@@ -155,7 +158,7 @@ def _refuse(
         return error.exit_code
     if args.format != "text":
         outcome = refused_outcome(conflict, target, told, inputs.warnings)
-        sys.stdout.write(format_outcome(outcome, args.format))
+        sys.stdout.write(_format_outcome(outcome, args.format))
     for remedy in told:
         terminal.hint(remedy.text)
         terminal.say(f"  {remedy.command}")

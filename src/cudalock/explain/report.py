@@ -20,6 +20,7 @@ from cudalock.resolver.facts import FactKind
 from cudalock.resolver.held_back import format_versions, plural
 
 __all__ = [
+    "conflict_reason",
     "conflict_rule",
     "format_chain",
     "format_conflict",
@@ -152,16 +153,30 @@ _TELLING = (
 
 def conflict_rule(conflict: Conflict) -> Rule:
     """Return the rule that tells most of a conflict: what stands between the requirements."""
+    return _most_telling(conflict)[0]
+
+
+def conflict_reason(conflict: Conflict) -> str:
+    """Say of a target in one clause what stands between the requirements, without its source."""
+    rule, described = _most_telling(conflict)
+    if rule.name == "absent":
+        return f"no index lists `{described.fact.detail}` for it"
+    return format_fact(described)
+
+
+def _most_telling(conflict: Conflict) -> tuple[Rule, ConflictFact]:
     for kind in _TELLING:
         for described in conflict.facts:
             if described.fact.kind is kind:
-                return fact_rule(described.fact)
+                return fact_rule(described.fact), described
     alone = len(conflict.facts) == 1
-    if alone or any(_is_unlisted(described, conflict) for described in conflict.facts):
-        return rule_of("absent") or fact_rule(conflict.facts[0].fact)
+    for described in conflict.facts:
+        if alone or _is_unlisted(described, conflict):
+            return rule_of("absent") or fact_rule(described.fact), described
     kinds = (FactKind.DEPENDENCY, FactKind.CONSTRAINT, FactKind.OVERRIDE)
     told = [f for kind in kinds for f in conflict.facts if f.fact.kind is kind]
-    return fact_rule((told or list(conflict.facts))[0].fact)
+    described = (told or list(conflict.facts))[0]
+    return fact_rule(described.fact), described
 
 
 def format_seen(facts: Iterable[ConflictFact]) -> str:
