@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Literal
 
 from cudalock.cli.report import NOTES
+from cudalock.cli.terminal import one_line
 from cudalock.errors import CudalockError
 from cudalock.explain.report import conflict_rule, format_chain, format_seen, format_target
 from cudalock.explain.rules import Rule, rule_of
@@ -105,7 +106,7 @@ def locked_outcome(resolution: Resolution, lock: str | None, told: Sequence[str]
 
 def _warning(code: str, message: str) -> Finding:
     level: Level = "note" if code in NOTES else "warning"
-    return Finding(level=level, message=message, rule=rule_of(code))
+    return Finding(level=level, message=one_line(message), rule=rule_of(code))
 
 
 def refused_outcome(

@@ -3,7 +3,7 @@
 import difflib
 from collections.abc import Iterable
 
-from cudalock.cli.terminal import Terminal
+from cudalock.cli.terminal import Terminal, one_line
 from cudalock.explain.derivation import format_derivation
 from cudalock.explain.report import conflict_rule, format_conflict, format_target
 from cudalock.explain.rules import rule_of
@@ -51,9 +51,9 @@ def report_resolution(
         code = rule_code(warning.code)
         if warning.code in NOTES:
             # What explains the choice needs no code in front, where nobody asked for more.
-            terminal.note(warning.message, code if terminal.verbose else "")
+            terminal.note(one_line(warning.message), code if terminal.verbose else "")
         elif terminal.verbose or warning.code not in _QUIET_CODES:
-            terminal.warn(warning.message, code)
+            terminal.warn(one_line(warning.message), code)
         else:
             wheels = len(warning.facts)
             what = "one wheel requires" if wheels == 1 else f"{wheels} wheels require"
@@ -64,7 +64,7 @@ def report_resolution(
             )
         if terminal.verbose:
             for fact in warning.facts:
-                terminal.say(f"  {fact}")
+                terminal.say(f"  {one_line(fact)}")
     count = _counted(len(resolution.packages), "package")
     where = f" in {written}" if written not in (None, "-") else ""
     word = "Resolved" if written is None else "Locked"

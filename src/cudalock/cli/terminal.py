@@ -14,7 +14,7 @@ from threading import Timer
 from types import TracebackType
 from typing import Literal, Self, TextIO
 
-__all__ = ["Color", "Status", "Terminal", "printable", "without_commands"]
+__all__ = ["Color", "Status", "Terminal", "one_line", "printable", "without_commands"]
 
 Color = Literal["auto", "always", "never"]
 _CODES = {
@@ -36,6 +36,14 @@ def printable(text: str) -> str:
     reading direction: each is shown as its code.
     """
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
+
+
+def one_line(text: str) -> str:
+    """Return text as `printable` does, with the ends of its lines shown as codes, too.
+
+    For a text that has one line unless somebody put another into it.
+    """
+    return printable(text.replace("\n", "\\x0a").replace("\t", "\\x09"))
 
 
 _COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)

@@ -29,11 +29,11 @@ def format_derivation(conflict: Conflict) -> str:
 
 def _fact(described: ConflictFact) -> Iterator[str]:
     rule = fact_rule(described.fact)
-    yield f"  {rule.code} {rule.name}: {format_fact(described)}"
+    yield f"  {rule.code} {rule.name}: {_one_line(format_fact(described))}"
     if len(described.versions) > 2:
         yield f"    versions: {_versions(described.versions)}"
     for source in dict.fromkeys(source for source in described.sources if source):
-        yield f"    from: {source}"
+        yield f"    from: {_one_line(source)}"
 
 
 def _project(summary: ProjectSummary) -> Iterator[str]:
@@ -45,6 +45,10 @@ def _project(summary: ProjectSummary) -> Iterator[str]:
         yield f"    versions: {_versions(summary.versions)}"
     for reason, count in summary.rejections:
         yield f"    {count} {reason}"
+
+
+def _one_line(text: str) -> str:
+    return " ".join(text.split())
 
 
 def _versions(versions: tuple[Version, ...]) -> str:

@@ -113,11 +113,11 @@ def format_summary(summary: ProjectSummary) -> str:
     noun = "wheel" if summary.wheels == 1 else "wheels"
     # Reasons have commas of their own.
     counts = "; ".join(f"{count} {reason}" for reason, count in summary.rejections)
-    span = f"{summary.versions[0]} to {summary.versions[-1]}"
-    listed = summary.versions[0] if len(summary.versions) == 1 else span
-    return f"{summary.project}: {summary.wheels} {noun}, {listed}" + (
-        f": {counts}" if counts else ""
-    )
+    # A file whose name is no wheel's has no version.
+    ends = dict.fromkeys((*summary.versions[:1], *summary.versions[-1:]))
+    listed = f", {' to '.join(map(str, ends))}" if ends else ""
+    told = f": {counts}" if counts else ""
+    return f"{summary.project}: {summary.wheels} {noun}{listed}{told}"
 
 
 def format_conflict(conflict: Conflict, target: Target) -> str:
@@ -276,7 +276,9 @@ def _sourced(described: ConflictFact) -> str:
     # What is to be said beside a requirement comes after the place where that stands.
     fact = format_fact(replace(described, note=""))
     told = _with_source(fact, format_source(described))
-    return told + (f"; {described.note}" if described.note else "")
+    told += f"; {described.note}" if described.note else ""
+    # A clause is one line, whatever an index or a wheel put into it.
+    return " ".join(told.split())
 
 
 def _with_source(told: str, source: str) -> str:
