@@ -22,6 +22,7 @@ from cudalock.cli.outcome import (
     error_outcome,
     find_place,
     locked_outcome,
+    read_text,
     refused_outcome,
 )
 from cudalock.cli.sarif_form import sarif_form
@@ -348,6 +349,7 @@ _PROJECT = '[project]\nname = "x"\ndependencies = [\n  "left==2",\n  "right",\n]
         ("pyproject.toml: project.dependencies[1]", "pyproject.toml", 5),
         ("pyproject.toml: project.dependencies[7]", "pyproject.toml", None),
         ("pyproject.toml: tool.nothing", "pyproject.toml", None),
+        ("pyproject.toml: project.dependencies", "pyproject.toml", None),
         ("other.toml: project.dependencies[1]", "other.toml", None),
     ],
 )
@@ -427,6 +429,31 @@ def test_a_refusal_is_annotated_at_the_requirement(
     assert place == {"artifactLocation": {"uri": "requirements.txt"}, "region": {"startLine": 2}}
     assert result["relatedLocations"][0]["physicalLocation"]["region"] == {"startLine": 3}
     assert "What to do" in rule["help"]["markdown"]
+
+
+def test_a_requirement_of_a_project_is_annotated_at_its_line(
+    site: Site,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    site.add("left", "2")
+    text = '[project]\nname = "x"\nversion = "1"\ndependencies = [\n  "right",\n  "left==2",\n]\n'
+    (tmp_path / "pyproject.toml").write_text(text)
+    # The folder is given whole, and told as it is from here.
+    code, told = _run(
+        site, tmp_path, capsys, monkeypatch, "github", "--project", str(tmp_path), "--no-remedies"
+    )
+    assert code == 1
+    assert told.startswith("::error file=pyproject.toml,line=6,title=CUDA104 dependency::")
+
+
+def test_a_file_that_cannot_be_read_again_has_no_lines(tmp_path: Path) -> None:
+    large = tmp_path / "large.toml"
+    large.write_bytes(b"#" * (4 * 1024 * 1024 + 1))
+    (tmp_path / "latin.toml").write_bytes(b"\xff")
+    for name in ("large.toml", "latin.toml", "none.toml"):
+        assert read_text(str(tmp_path / name)) is None
 
 
 def test_a_set_is_a_table_in_markdown_and_no_annotation(

@@ -11,7 +11,6 @@ from itertools import groupby
 from typing import assert_never
 
 from packaging.requirements import Requirement
-from packaging.version import Version
 
 from cudalock.explain.rules import Rule, fact_rule, rule_of
 from cudalock.host import Target, compat_package
@@ -64,7 +63,7 @@ def _joined(texts: Sequence[str]) -> str:
 def format_fact(described: ConflictFact) -> str:
     """Say one fact, without its source: a clause that stands after "because"."""
     fact = described.fact
-    subject = _subject(fact.subject, described.versions)
+    subject = _subject(described)
     several = len(described.versions) > 1
     note = f"; {described.note}" if described.note else ""
     match fact.kind:
@@ -101,9 +100,10 @@ def _rejected(described: ConflictFact) -> str:
     return f"{count} wheels of {fact.subject} are {detail.replace(' it suits', ' they suit')}"
 
 
-def _subject(project: str, versions: tuple[Version, ...]) -> str:
-    """Name a project with the versions a fact covers; many are named by their first and last."""
-    return f"{project} {format_versions(versions)}" if versions else project
+def _subject(described: ConflictFact) -> str:
+    """Name a project with the versions a fact covers; a range holds no other that may be taken."""
+    project, versions = described.fact.subject, described.versions
+    return f"{project} {format_versions(versions, described.besides)}" if versions else project
 
 
 def format_summary(summary: ProjectSummary) -> str:
@@ -203,7 +203,10 @@ def _unmet(conflict: Conflict) -> set[str]:
         if described.fact.kind in (FactKind.REQUIREMENT, FactKind.DEPENDENCY, FactKind.OVERRIDE):
             wanted = Requirement(described.fact.detail).specifier
             project = described.fact.object
-            if not any(wanted.contains(v, prereleases=True) for v in listed.get(project, ())):
+            versions = listed.get(project)
+            if versions is not None and not any(
+                wanted.contains(version, prereleases=True) for version in versions
+            ):
                 found.add(project)
     return found
 
@@ -260,7 +263,7 @@ def _same_words(described: ConflictFact) -> object:
 
 
 def _together(several: Sequence[ConflictFact]) -> str:
-    subjects = _joined([_subject(d.fact.subject, d.versions) for d in several])
+    subjects = _joined([_subject(described) for described in several])
     return _with_source(f"{subjects} {plural(several[0].fact.detail)}", format_source(several[0]))
 
 

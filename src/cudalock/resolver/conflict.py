@@ -38,6 +38,7 @@ _ALSO_LIMIT = 3
 class ConflictFact:
     """A fact with what it covers: ``versions`` (oldest first) and how many ``wheels``.
 
+    ``besides`` are versions that may be taken as well and of which it does not speak.
     ``sources`` are the places that say so, in the order of the versions they speak of. ``note`` is
     what a person should know of a requirement beside it: why it leaves a nightly out.
     """
@@ -45,6 +46,7 @@ class ConflictFact:
     fact: Fact
     sources: tuple[str, ...]
     versions: tuple[Version, ...] = ()
+    besides: tuple[Version, ...] = ()
     wheels: int = 0
     note: str = ""
 
@@ -258,17 +260,22 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     ghosts = [ghost for ghost in options.ghosts if ghost.fact == fact]
     places: list[tuple[Version, str]] = []
     asked = [edge for edge in world.roots if edge.node == fact.subject and edge.node in wishes]
+    admitted: set[Version] = set()
     for candidate in options.candidates:
         if all(edge.admits(candidate.version) for edge in asked):
+            if not candidate.violations:
+                admitted.add(candidate.version)
             said = (other for other in _said(world, candidate) if other == fact)
             places.extend((candidate.version, other.source) for other in said)
     versions = {version for version, _ in places}
     versions |= {ghost.version for ghost in ghosts if ghost.version is not None}
     places.sort()
+    early = any(version.is_prerelease for version in versions)
     return ConflictFact(
         fact=fact,
         sources=tuple(dict.fromkeys(source for _, source in places)) or (fact.source,),
         versions=tuple(sorted(versions)),
+        besides=tuple(sorted(v for v in admitted - versions if early or not v.is_prerelease)),
         wheels=len(places) + sum(ghost.count for ghost in ghosts),
         note=note,
     )
