@@ -158,7 +158,12 @@ def _wants_color(environ: Mapping[str, str], color: Color, stream: TextIO) -> bo
 
 
 class Status:
-    """A line that says what is going on, drawn from one second on and removed at the end."""
+    """A line that says what is going on, drawn from one second on and removed at the end.
+
+    ``lead`` stands before whatever it says.
+    """
+
+    lead = ""
 
     def __init__(self, text: str, *, show: bool, after: float = 1.0) -> None:
         self._text = text
@@ -189,7 +194,7 @@ class Status:
 
     def update(self, text: str) -> None:
         """Change what the line says."""
-        self._text = printable(text)
+        self._text = printable(f"{self.lead}{text}")
         if self._drawn is not None:
             self._drawn.update(self._text)  # type: ignore[attr-defined]  # as above
 

@@ -4,7 +4,7 @@ import sys
 import textwrap
 from argparse import Namespace
 from collections.abc import Iterable, Sequence
-from itertools import groupby
+from itertools import count, groupby
 
 from cudalock.cli.inputs import Inputs
 from cudalock.cli.json_form import format_json, target_form
@@ -14,6 +14,8 @@ from cudalock.errors import UsageError
 from cudalock.explain.releases import ReleaseAnswer, try_releases
 from cudalock.explain.report import format_target
 from cudalock.host import Target, every_release
+from cudalock.resolver.request import Request
+from cudalock.resolver.resolution import Resolution
 from cudalock.session import Session
 
 __all__ = ["run_try_cuda"]
@@ -33,12 +35,15 @@ def run_try_cuda(
     if args.format in ("github", "sarif"):
         message = f"expected --format text, json or markdown, found `{args.format}`"
         raise UsageError(message, flag="--try-cuda")
-    count = len(every_release(target))
-    answers: list[ReleaseAnswer] = []
-    status.update(f"trying {count} CUDA releases")
-    for answer in try_releases(inputs.request, target, solve=session.attempt):
-        answers.append(answer)
-        status.update(f"CUDA {answer.cuda}: {answer.answer} ({len(answers)} of {count})")
+    most = len(every_release(target))
+    tried = count(1)
+
+    def solve(request: Request, one: Target) -> Resolution:
+        status.lead = f"CUDA {one.cuda} ({next(tried)} of {most}): "
+        status.update("resolving")
+        return session.attempt(request, one)
+
+    answers = list(try_releases(inputs.request, target, solve=solve))
     status.stop()
     asked = {entry.project for entry in inputs.request.requirements}
     terminal.say(format_target(target))

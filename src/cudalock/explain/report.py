@@ -93,11 +93,13 @@ def _rejected(described: ConflictFact) -> str:
     if fact.object == "pre-release":
         let_in = f"`--prerelease {fact.subject}` lets them in"
         return f"pre-releases of {fact.subject} are left out ({let_in})"
+    # The versions of more than two would say less than how many wheels there are.
+    subject = _subject(described) if len(described.versions) <= 2 else fact.subject
     if count == 1:
-        return f"1 wheel of {fact.subject} is {fact.detail}"
+        return f"1 wheel of {subject} is {fact.detail}"
     # "A wheel variant", of one, is "wheel variants" of several.
     detail = re.sub(r"^a (wheel variant|placeholder)", r"\1s", fact.detail)
-    return f"{count} wheels of {fact.subject} are {detail.replace(' it suits', ' they suit')}"
+    return f"{count} wheels of {subject} are {detail.replace(' it suits', ' they suit')}"
 
 
 def _subject(described: ConflictFact) -> str:

@@ -257,9 +257,14 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     if not fact.subject or fact.subject.startswith("<"):
         return ConflictFact(fact=fact, sources=(fact.source,), note=note)
     options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
-    ghosts = [ghost for ghost in options.ghosts if ghost.fact == fact]
+    every = [ghost for ghost in options.ghosts if ghost.fact == fact]
     places: list[tuple[Version, str]] = []
     asked = [edge for edge in world.roots if edge.node == fact.subject and edge.node in wishes]
+    ghosts = [
+        ghost
+        for ghost in every
+        if ghost.version is None or all(edge.admits(ghost.version) for edge in asked)
+    ] or every
     admitted: set[Version] = set()
     for candidate in options.candidates:
         if all(edge.admits(candidate.version) for edge in asked):
