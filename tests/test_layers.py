@@ -251,7 +251,7 @@ def _loaded_by(code: str, *arguments: str) -> set[str]:
         capture_output=True,
         text=True,
         check=False,
-        timeout=60,
+        timeout=240,
     )
     assert run.returncode == 0, run.stderr[-2000:]
     _, found, names = run.stderr.rpartition("loaded: ")

@@ -351,7 +351,7 @@ def test_a_project_that_is_archived_or_deprecated_is_locked_with_a_warning(
 ) -> None:
     site.faults["left"] = _page(status, site.add("left", "1.0"), "use right")
     assert run(site, tmp_path, lock, "left") == 0
-    assert f"warning: default marks left as {status}: use right" in capsys.readouterr().err
+    assert f"warning[CUDA407]: default marks left as {status}: use right" in capsys.readouterr().err
 
 
 def test_a_project_in_quarantine_is_a_no_that_says_so_and_never_an_absence(

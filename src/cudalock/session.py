@@ -6,9 +6,9 @@ and reads no environment: the default index, the cache folder, the executor, the
 transport are arguments.
 """
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable
 from concurrent.futures import Executor, ThreadPoolExecutor
-from dataclasses import dataclass, field, replace
+from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
@@ -25,8 +25,9 @@ from cudalock.index.find_links import local_path
 from cudalock.index.knowledge_files import load_knowledge
 from cudalock.index.locate import find_indices
 from cudalock.index.observing import observe_hash
+from cudalock.index.options import IndexOptions
 from cudalock.index.recorded import Recording, load_recording
-from cudalock.index.routes import AddedIndex, RoutingOptions, newest_known_minor
+from cudalock.index.routes import RoutingOptions, newest_known_minor
 from cudalock.index.routing import Router
 from cudalock.index.source import IndexSource
 from cudalock.index.survey import Survey, listed_projects, listed_releases, survey_index
@@ -50,27 +51,6 @@ from cudalock.wheel.wheel_facts import FactBook
 __all__ = ["IndexOptions", "Session"]
 
 _THREADS = 24
-
-
-@dataclass(frozen=True, slots=True, kw_only=True)
-class IndexOptions:
-    """Which indices to ask, and how.
-
-    ``default_index`` is the address of the default index (PEP 503). ``directory`` holds the
-    publishers' definitions, the knowledge and the recordings; None means those that come with
-    cudalock. ``sources`` maps a project to the index that it comes from.
-    """
-
-    default_index: str
-    added: tuple[AddedIndex, ...] = ()
-    sources: Mapping[str, str] = field(default_factory=dict)
-    excluded: frozenset[str] = frozenset()
-    only_default: bool = False
-    find_links: tuple[str, ...] = ()
-    recorded: bool = False
-    offline: bool = False
-    cache_dir: Path | None = None
-    directory: Path | None = None
 
 
 class Session:
@@ -314,6 +294,10 @@ class Session:
             raise UsageError("expected a driver that runs a known CUDA release", flag="--cuda")
         raise refused[0][1]
 
+    def attempt(self, request: Request, target: Target) -> Resolution:
+        """Return a set without the notes about indices; raises as `resolve`."""
+        return self._solve(request, target, self.source(target, request))
+
     def remedies(self, request: Request, target: Target, conflict: Conflict) -> tuple[Remedy, ...]:
         """Return changes that solve; each was solved. Costs a resolve each, at most 16."""
 
@@ -322,7 +306,7 @@ class Session:
                 words = ", ".join(str(e.requirement) for e in changed.requirements[:3])
                 self._progress("remedy", words, 0)
             try:
-                return self._solve(changed, other, self.source(other, changed))
+                return self.attempt(changed, other)
             except (NoSolutionError, ResolutionStoppedError, IndexAccessError, WheelError):
                 return None
 

@@ -190,7 +190,7 @@ def test_what_is_no_wheel_is_a_typed_error(
     path.write_bytes(content)
     code, out = inspect(str(path))
     assert (code, out) == (3, "")
-    assert inspect.err.startswith("error:")
+    assert inspect.err.startswith("error[CUDA507]:")
 
 
 def test_a_file_that_is_not_there_is_asked_wrongly(inspect: Command, tmp_path: Path) -> None:

@@ -113,7 +113,7 @@ def test_the_mixed_lock_that_a_project_committed_cannot_come_out(
     old = "torchvision==0.15.1"
     code, form = _run(capsys, recorded, tmp_path, torch, old, *flags)
     assert (code, form["status"]) == (3, "unknown")
-    assert any("of torchvision are for another Python" in t for t in _messages(form, "seen"))
+    assert any("of torchvision 0.15.1 are for another Python" in t for t in _messages(form, "seen"))
     # Left open, no torchvision that was seen goes with that torch: each says which it is built for.
     code, form = _run(capsys, recorded, tmp_path, torch, "torchvision", *_BOTH[2:], *flags)
     assert code == 3
@@ -188,7 +188,7 @@ def test_a_refusal_by_date_names_the_day_and_a_file_without_one_proves_nothing(
     code, form = _run(capsys, site, tmp_path / "other", *flags)
     assert code == 1
     (late,) = [f for f in form["conflict"]["facts"] if f["kind"] == "rejection"]
-    assert late["text"] == "1 wheel of left is later than 2026-02-20 (`--as-of`)"
+    assert late["text"] == "1 wheel of left 1.0 is later than 2026-02-20 (`--as-of`)"
     assert late["source"] == "uploaded 2026-03-01"
 
 

@@ -125,7 +125,7 @@ def test_a_release_of_variants_only_is_refused_with_the_flag_as_a_tried_remedy(a
     publish(ask.site, "1.0", "cu130_sm120", "cu130_sm90")
     code, form = ask("left")
     assert code == 1
-    assert "a wheel variant, which few installers take from a lock" in json.dumps(form["conflict"])
+    assert "wheel variants, which few installers take from a lock" in json.dumps(form["conflict"])
     [remedy] = form["conflict"]["remedies"]
     assert remedy["changes"] == ["--variants"]
     assert "--variants" in remedy["command"].split()

@@ -158,3 +158,10 @@ def test_of_a_clash_over_a_project_no_listing_is_told() -> None:
     with pytest.raises(NoSolutionError) as caught:
         solve(world)
     assert "wheels," not in format_conflict(caught.value.conflict, world.target)
+
+
+def test_progress_has_a_lead_that_stays() -> None:
+    with Status("working", show=False) as status:
+        status.lead = "CUDA 13.0 (2 of 12): "
+        status.update("resolving \x1b")
+        assert status._text == "CUDA 13.0 (2 of 12): resolving \\x1b"

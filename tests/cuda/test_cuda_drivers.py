@@ -12,6 +12,7 @@ from cudalock.cuda import (
     driver_cuda,
     floor_driver,
     known_majors,
+    known_releases,
     newest_minor,
     parse_cuda_version,
     parse_driver_version,
@@ -123,6 +124,12 @@ def test_majors_are_ascending_and_their_newest_release_is_known() -> None:
     assert known_majors() == (11, 12, 13)
     assert [str(newest_minor(major)) for major in known_majors()] == ["11.8", "12.9", "13.5"]
     assert newest_minor(99) is None
+
+
+def test_the_releases_of_a_major_are_those_that_have_a_toolkit() -> None:
+    told = [str(release) for release in known_releases(12)]
+    assert told == ["12.0", "12.1", "12.2", "12.3", "12.4", "12.5", "12.6", "12.8", "12.9"]
+    assert known_releases(99) == ()
 
 
 @pytest.mark.parametrize(

@@ -2,7 +2,8 @@ import pytest
 from packaging.markers import Marker
 from packaging.tags import Tag, cpython_tags, parse_tag
 
-from cudalock.host import Target, marker_environment, supported_tags
+from cudalock.cuda import CudaVersion
+from cudalock.host import Target, every_release, marker_environment, supported_tags
 
 
 def _target(python: str = "3.12", platform: str = "manylinux_2_34_x86_64", **rest: bool) -> Target:
@@ -108,3 +109,20 @@ def test_a_target_says_which_system_and_machine_it_is() -> None:
     assert _target().machine == "x86_64"
     assert _target(platform="manylinux_2_28_aarch64").machine == "aarch64"
     assert not _target(platform="win_amd64").is_linux
+
+
+def test_every_release_that_the_driver_runs_is_listed_newest_first() -> None:
+    target = Target(python="3.12", platform="win_amd64", driver_cuda=CudaVersion(major=12, minor=5))
+    told = [str(release) for release in every_release(target)]
+    assert told[:7] == ["12.5", "12.4", "12.3", "12.2", "12.1", "12.0", "11.8"]
+    assert told[-1] == "11.0"
+
+
+def test_the_release_of_the_driver_is_listed_where_no_table_has_its_toolkit() -> None:
+    target = Target(python="3.12", platform="win_amd64", driver_cuda=CudaVersion(major=12, minor=7))
+    assert [str(release) for release in every_release(target)][:3] == ["12.7", "12.6", "12.5"]
+
+
+def test_of_a_driver_that_is_not_known_every_release_is_listed() -> None:
+    target = Target(python="3.12", platform="win_amd64")
+    assert every_release(target)[0].major == 13

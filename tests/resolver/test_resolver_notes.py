@@ -395,3 +395,20 @@ def test_versions_and_what_is_said_of_several() -> None:
     assert plural("is built for CUDA 12") == "are built for CUDA 12"
     assert plural("shares one version") == "share one version"
     assert plural("has no metadata") == "has no metadata"
+
+
+@pytest.mark.parametrize(
+    ("versions", "besides", "told"),
+    [
+        ("1 2 3", "", "1 to 3"),
+        ("1 2 3", "4 0", "1 to 3"),
+        ("1 2 3 5", "4", "1 to 3 and 5"),
+        ("1 3", "2", "1 and 3"),
+        ("1 2 3 5 6 8", "4 7", "1 to 3, 5, 6 and 8"),
+        ("1 3 5 7", "2 4 6", "1 to 7 (4 of its releases)"),
+    ],
+)
+def test_a_range_holds_no_version_of_which_the_same_is_not_said(
+    versions: str, besides: str, told: str
+) -> None:
+    assert format_versions([*map(Version, versions.split())], map(Version, besides.split())) == told

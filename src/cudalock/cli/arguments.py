@@ -37,14 +37,13 @@ def parse_arguments(argv: Sequence[str], *, version: str) -> argparse.Namespace:
     _add_detect(commands)
     _add_index(commands)
     _add_inspect(commands)
+    _add_explain(commands)
     return parser.parse_args(list(argv))
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(parser: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument(
-        "--format", choices=("text", "json"), default="text", help="what stdout gets (text)"
-    )
+    group.add_argument("--format", choices=formats, default="text", help="what stdout gets (text)")
     group.add_argument("-q", "--quiet", action="store_true", help="say only errors")
     group.add_argument("-v", "--verbose", action="store_true", help="say more")
     group.add_argument("--color", choices=("auto", "always", "never"), default="auto")
@@ -94,12 +93,17 @@ def _add_resolve(commands: "argparse._SubParsersAction[_Parser]") -> None:
     policy.add_argument(
         "--no-remedies", action="store_true", help="do not look for changes that would solve"
     )
+    policy.add_argument(
+        "--try-cuda",
+        choices=("all",),
+        help="lock nothing; say for each CUDA release the driver runs whether there is a set",
+    )
     lock = parser.add_argument_group("lock")
     lock.add_argument(
         "-o", "--output", metavar="FILE", help="the lock to write (pylock[.TARGET].toml; - stdout)"
     )
     lock.add_argument("--dry-run", action="store_true", help="resolve, and write nothing")
-    _add_common(parser)
+    _add_common(parser, ("text", "json", "github", "sarif", "markdown"))
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -265,3 +269,16 @@ def _add_inspect(commands: "argparse._SubParsersAction[_Parser]") -> None:
     _add_target(parser)
     _add_indices(parser)
     _add_common(parser)
+
+
+def _add_explain(commands: "argparse._SubParsersAction[_Parser]") -> None:
+    parser = commands.add_parser(
+        "explain",
+        help="help on a rule: what it says, why, and what to do; asks nobody",
+        description="Show the page of help on a rule code of a message, or list all rules.",
+        allow_abbrev=False,
+    )
+    parser.add_argument(
+        "rule", metavar="CODE", nargs="?", help="a code (CUDA203) or its name (unknown-cuda)"
+    )
+    _add_common(parser, ("text", "json", "markdown"))

@@ -6,8 +6,10 @@ The schema is in the package (``schemas/resolve-1.json``) and tested against rea
 import json
 from collections.abc import Mapping, Sequence
 
+from cudalock.cli.outcome import ToldRemedy
 from cudalock.errors import CudalockError
-from cudalock.explain.report import format_fact, format_source
+from cudalock.explain.report import conflict_rule, format_fact, format_source
+from cudalock.explain.rules import fact_rule, rule_of
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict, ConflictFact, UnprovedError
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
@@ -15,14 +17,19 @@ from cudalock.wheel.evidence import Variant
 from cudalock.wheel.file_hash import claimed_hash
 from cudalock.wheel.published import AsOf
 
-__all__ = ["error_form", "format_json", "locked_form", "refused_form"]
+__all__ = ["error_form", "format_json", "locked_form", "refused_form", "target_form"]
 
 SCHEMA = "cudalock/resolve/1"
 
 
 def format_json(form: Mapping[str, object]) -> str:
-    """Format a form as one object, with a newline at the end."""
-    return json.dumps(form, indent=2, ensure_ascii=False) + "\n"
+    """Format a form as one object, with a newline at the end.
+
+    Characters that could control a terminal, and what a log of GitHub Actions would take for a
+    command, are escaped as JSON has it; other text stays readable.
+    """
+    text = json.dumps(form, indent=2, ensure_ascii=False).replace("##[", "#\\u0023[")
+    return "".join(c if c == "\n" or c.isprintable() else json.dumps(c)[1:-1] for c in text) + "\n"
 
 
 def locked_form(
@@ -36,10 +43,7 @@ def locked_form(
         **_empty("locked", resolution.target, resolution.as_of),
         "packages": [_package(package) for package in resolution.packages],
         "warnings": _told(told)
-        + [
-            {"code": w.code, "message": w.message, "facts": list(w.facts)}
-            for w in resolution.warnings
-        ],
+        + [_warning(w.code, w.message, w.facts) for w in resolution.warnings],
         "needs_driver": None if resolution.driver is None else str(resolution.driver),
         "needs_package": resolution.compat_package,
         "lock": lock,
@@ -47,18 +51,24 @@ def locked_form(
 
 
 def _told(told: Sequence[str]) -> list[dict[str, object]]:
-    return [{"code": "input", "message": message, "facts": []} for message in told]
+    return [_warning("input", message) for message in told]
+
+
+def _warning(code: str, message: str, facts: Sequence[str] = ()) -> dict[str, object]:
+    rule = rule_of(code)
+    told = None if rule is None else rule.code
+    return {"code": code, "rule": told, "message": message, "facts": list(facts)}
 
 
 def refused_form(
     target: Target,
     conflict: Conflict,
-    remedies: Sequence[tuple[str, Sequence[str], str]],
+    remedies: Sequence[ToldRemedy],
     told: Sequence[str] = (),
     *,
     as_of: AsOf | None = None,
 ) -> dict[str, object]:
-    """Return the form of a proved "no"; each remedy is (command, changes, note).
+    """Return the form of a proved "no".
 
     ``told`` is what was to be said of the input.
     """
@@ -66,11 +76,11 @@ def refused_form(
         **_empty("refused", target, as_of),
         "warnings": _told(told),
         "conflict": {
+            "code": conflict_rule(conflict).code,
             "facts": [_fact(fact) for fact in conflict.facts],
             "also": [[_fact(fact) for fact in facts] for facts in conflict.also],
             "remedies": [
-                {"command": command, "changes": list(changes), "note": note}
-                for command, changes, note in remedies
+                {"command": r.command, "changes": list(r.changes), "note": r.note} for r in remedies
             ],
         },
     }
@@ -80,14 +90,21 @@ def error_form(
     error: CudalockError, target: Target | None, *, as_of: AsOf | None = None
 ) -> dict[str, object]:
     """Return the form of an error: ``error`` when asked wrongly, ``unknown`` when not told."""
+    rule = rule_of(error.code)
     return {
         **_empty("error" if error.exit_code == 2 else "unknown", target, as_of),
         "warnings": [
-            {"code": "seen", "message": format_fact(fact), "facts": list(fact.sources)}
+            {
+                "code": "seen",
+                "rule": fact_rule(fact.fact).code,
+                "message": format_fact(fact),
+                "facts": list(fact.sources),
+            }
             for fact in (error.seen if isinstance(error, UnprovedError) else ())
         ],
         "error": {
             "code": error.code,
+            "rule": None if rule is None else rule.code,
             "message": error.message,
             "where": error.where,
             "flag": error.flag,
@@ -100,7 +117,7 @@ def _empty(status: str, target: Target | None, as_of: AsOf | None = None) -> dic
         "schema": SCHEMA,
         "status": status,
         "error": None,
-        "target": None if target is None else _target(target),
+        "target": None if target is None else target_form(target),
         "packages": [],
         "warnings": [],
         "conflict": None,
@@ -111,7 +128,9 @@ def _empty(status: str, target: Target | None, as_of: AsOf | None = None) -> dic
     }
 
 
-def _target(target: Target) -> dict[str, object]:
+def target_form(target: Target) -> dict[str, object]:
+    """Return the form of a target, and where each of its values came from."""
+
     def text(value: object) -> str | None:
         return None if value is None else str(value)
 
@@ -184,6 +203,7 @@ def _architectures(variant: Variant) -> list[str]:
 def _fact(described: ConflictFact) -> dict[str, object]:
     return {
         "kind": described.fact.kind.word,
+        "code": fact_rule(described.fact).code,
         "text": format_fact(described),
         "source": format_source(described),
     }

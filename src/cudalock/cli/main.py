@@ -66,6 +66,10 @@ def _run(args: Namespace, terminal: Terminal) -> int:
             from cudalock.cli.index_command import run_index  # noqa: PLC0415 - as above
 
             return run_index(args, os.environ, terminal)
+        case "explain":
+            from cudalock.cli.explain_command import run_explain  # noqa: PLC0415 - as above
+
+            return run_explain(args)
         case "inspect":
             from cudalock.cli.inspect_command import run_inspect  # noqa: PLC0415 - as above
 
@@ -94,10 +98,18 @@ def _print_error(error: CudalockError) -> None:
 
 
 def report_error(error: CudalockError, terminal: Terminal) -> None:
-    """Tell an error, and the flag that would change the outcome."""
-    terminal.error(str(error))
+    """Tell an error, the flag that would change the outcome, and what was seen all the same."""
+    from cudalock.explain.report import format_seen  # noqa: PLC0415 - only for what fails
+    from cudalock.explain.rules import rule_of  # noqa: PLC0415 - as above
+    from cudalock.resolver.conflict import UnprovedError  # noqa: PLC0415 - as above
+
+    rule = rule_of(error.code)
+    # A flag or a file that was not understood says itself what to do.
+    terminal.error(str(error), "" if rule is None or error.exit_code == 2 else rule.code)
     if error.flag is not None:
         terminal.say(f"  the flag that decides this: {error.flag}")
+    if isinstance(error, UnprovedError) and (seen := format_seen(error.seen)):
+        terminal.say(f"\n{seen}")
 
 
 def _version() -> str:

@@ -3,20 +3,29 @@
 import difflib
 from collections.abc import Iterable
 
-from cudalock.cli.terminal import Terminal
-from cudalock.explain import format_conflict, format_target
+from cudalock.cli.terminal import Terminal, one_line
+from cudalock.explain.derivation import format_derivation
+from cudalock.explain.report import conflict_rule, format_conflict, format_target
+from cudalock.explain.rules import rule_of
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict
 from cudalock.resolver.facts import FactKind
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
 
-__all__ = ["report_conflict", "report_near_names", "report_resolution"]
+__all__ = ["NOTES", "report_conflict", "report_near_names", "report_resolution", "rule_code"]
 
 _QUIET_CODES = frozenset({"assumed-metadata"})
-_NOTES = frozenset(
+NOTES = frozenset(
     {"held-back", "index", "unpublished", "major-only", "cuda-any", "as-of", "nightly-older"}
     | {"two-builds", "newer-minor"}
 )
+"""Codes of warnings that explain the choice; the others are about what may go wrong."""
+
+
+def rule_code(word: str) -> str:
+    """Return the code of a word's rule; empty for a word that has none."""
+    rule = rule_of(word)
+    return "" if rule is None else rule.code
 
 
 def report_resolution(
@@ -39,19 +48,23 @@ def report_resolution(
         terminal.say(f"  native, and nothing says for which CUDA, if any: {names}")
     terminal.say()
     for warning in resolution.warnings:
-        if terminal.verbose or warning.code not in _QUIET_CODES:
-            tell = terminal.note if warning.code in _NOTES else terminal.warn
-            tell(warning.message)
+        code = rule_code(warning.code)
+        if warning.code in NOTES:
+            # What explains the choice needs no code in front, where nobody asked for more.
+            terminal.note(one_line(warning.message), code if terminal.verbose else "")
+        elif terminal.verbose or warning.code not in _QUIET_CODES:
+            terminal.warn(one_line(warning.message), code)
         else:
             wheels = len(warning.facts)
             what = "one wheel requires" if wheels == 1 else f"{wheels} wheels require"
             terminal.warn(
                 f"what {what} is assumed, not read from the wheel's own METADATA "
-                "(-v names them, and the lock says from where)"
+                "(-v names them, and the lock says from where)",
+                code,
             )
         if terminal.verbose:
             for fact in warning.facts:
-                terminal.say(f"  {fact}")
+                terminal.say(f"  {one_line(fact)}")
     count = _counted(len(resolution.packages), "package")
     where = f" in {written}" if written not in (None, "-") else ""
     word = "Resolved" if written is None else "Locked"
@@ -105,11 +118,16 @@ def _libraries(packages: list[ResolvedPackage]) -> list[str]:
 
 
 def report_conflict(terminal: Terminal, conflict: Conflict, target: Target) -> None:
-    """Tell a conflict: the machine, the chain, and the wheels that were looked at."""
-    terminal.error("no set of wheels satisfies these requirements on this target")
+    """Tell a conflict: the machine and the chain; when verbose the full derivation, too."""
+    terminal.error(
+        "no set of wheels satisfies these requirements on this target", conflict_rule(conflict).code
+    )
     terminal.say()
     terminal.say(format_conflict(conflict, target))
     terminal.say()
+    if terminal.verbose:
+        terminal.say(format_derivation(conflict))
+        terminal.say()
 
 
 def report_near_names(terminal: Terminal, conflict: Conflict, known: Iterable[str]) -> None:

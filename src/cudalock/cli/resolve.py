@@ -7,16 +7,31 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cudalock.cli.default_index import ask_default_index
+from cudalock.cli.github_form import format_github
 from cudalock.cli.inputs import Inputs, cache_directory, gather
 from cudalock.cli.json_form import error_form, format_json, locked_form, refused_form
-from cudalock.cli.report import report_conflict, report_near_names, report_resolution
+from cudalock.cli.markdown_form import format_markdown
+from cudalock.cli.outcome import (
+    Outcome,
+    ToldRemedy,
+    error_outcome,
+    locked_outcome,
+    refused_outcome,
+)
+from cudalock.cli.report import (
+    report_conflict,
+    report_near_names,
+    report_resolution,
+    rule_code,
+)
+from cudalock.cli.sarif_form import sarif_form
 from cudalock.cli.terminal import Status, Terminal
+from cudalock.cli.try_cuda import run_try_cuda
 from cudalock.errors import CudalockError
 from cudalock.explain import Remedy
-from cudalock.explain.report import format_seen
 from cudalock.index.client import open_client
 from cudalock.lock import Lock, format_lock, write_lock
-from cudalock.resolver.conflict import NoSolutionError, UnprovedError
+from cudalock.resolver.conflict import NoSolutionError
 from cudalock.resolver.request import format_requirement
 from cudalock.session import Session
 
@@ -30,12 +45,12 @@ def run_resolve(args: Namespace, environ: Mapping[str, str], terminal: Terminal)
         inputs = gather(args, environ)
         return _resolve(args, environ, terminal, inputs)
     except CudalockError as error:
+        target = inputs.target if inputs is not None else None
+        as_of = inputs.request.as_of if inputs is not None else None
         if args.format == "json":
-            target = inputs.target if inputs is not None else None
-            as_of = inputs.request.as_of if inputs is not None else None
             sys.stdout.write(format_json(error_form(error, target, as_of=as_of)))
-        elif isinstance(error, UnprovedError) and error.seen:
-            terminal.say(format_seen(error.seen))
+        elif args.format != "text":
+            sys.stdout.write(_format_outcome(error_outcome(error, target), args.format))
         raise
 
 
@@ -43,7 +58,7 @@ def _resolve(
     args: Namespace, environ: Mapping[str, str], terminal: Terminal, inputs: Inputs
 ) -> int:
     for warning in inputs.warnings:
-        terminal.warn(warning)
+        terminal.warn(warning, rule_code("input"))
     options = replace(inputs.indices, default_index=_default_index(args, environ, inputs))
     with terminal.status("resolving") as status:
         client = open_client(cache_dir=options.cache_dir, offline=options.offline, environ=environ)
@@ -53,6 +68,8 @@ def _resolve(
             progress=lambda phase, what, n: _tell(status, phase, what, n),
         )
         with client, session:
+            if args.try_cuda is not None:
+                return run_try_cuda(args, terminal, inputs, session, status)
             try:
                 resolution = session.resolve(inputs.request, inputs.target)
             except NoSolutionError as error:
@@ -70,8 +87,22 @@ def _resolve(
     written = None if args.dry_run else _write(args, inputs, lock)
     if args.format == "json":
         sys.stdout.write(format_json(locked_form(resolution, written, inputs.warnings)))
+    elif args.format != "text":
+        outcome = locked_outcome(resolution, written, inputs.warnings)
+        sys.stdout.write(_format_outcome(outcome, args.format))
     report_resolution(terminal, resolution, written=written, requests=requests)
     return 0
+
+
+def _format_outcome(outcome: Outcome, form: str) -> str:
+    """Format an outcome as ``github``, ``markdown`` or ``sarif``."""
+    match form:
+        case "github":
+            return format_github(outcome)
+        case "markdown":
+            return format_markdown(outcome)
+        case _:
+            return format_json(sarif_form(outcome))
 
 
 def _default_index(args: Namespace, environ: Mapping[str, str], inputs: Inputs) -> str:
@@ -101,7 +132,7 @@ def _tell(status: Status, phase: str, what: str, count: int) -> None:
 def _write(args: Namespace, inputs: Inputs, lock: Lock) -> str:
     """Write the lock where it belongs; ``-o -`` is stdout."""
     if args.output == "-":
-        if args.format != "json":
+        if args.format == "text":
             sys.stdout.write(format_lock(lock))
         return "-"
     write_lock(inputs.lock_path, lock)
@@ -124,15 +155,20 @@ def _refuse(
     if not args.no_remedies:
         with terminal.status("looking for a remedy"):
             remedies = session.remedies(inputs.request, target, conflict)
-    told = [(_command(args, inputs, remedy), remedy.changes, remedy.note) for remedy in remedies]
+    told = [
+        ToldRemedy(command=_command(args, inputs, r), changes=r.changes, note=r.note)
+        for r in remedies
+    ]
     if args.format == "json":
         form = refused_form(target, conflict, told, inputs.warnings, as_of=inputs.request.as_of)
         sys.stdout.write(format_json(form))
         return error.exit_code
-    for command, changes, note in told:
-        words = " and ".join(f"`{change}`" for change in changes)
-        terminal.hint(f"with {words} the set resolves" + (f" ({note})" if note else ""))
-        terminal.say(f"  {command}")
+    if args.format != "text":
+        outcome = refused_outcome(conflict, target, told, inputs.warnings)
+        sys.stdout.write(_format_outcome(outcome, args.format))
+    for remedy in told:
+        terminal.hint(remedy.text)
+        terminal.say(f"  {remedy.command}")
     if not remedies and not args.no_remedies:
         terminal.say("No change of one requirement, release or policy that was tried solves it.")
     return error.exit_code

@@ -5,6 +5,7 @@ stdout is data, stderr is talk. Colour: ``--color``, then ``NO_COLOR``, then ``F
 on CI, and only for what takes longer than a second; rich, which draws it, is imported then.
 """
 
+import re
 import sys
 import textwrap
 from collections.abc import Mapping
@@ -13,7 +14,7 @@ from threading import Timer
 from types import TracebackType
 from typing import Literal, Self, TextIO
 
-__all__ = ["Color", "Status", "Terminal", "printable"]
+__all__ = ["Color", "Status", "Terminal", "one_line", "printable", "without_commands"]
 
 Color = Literal["auto", "always", "never"]
 _CODES = {
@@ -37,6 +38,26 @@ def printable(text: str) -> str:
     return "".join(c if c in "\n\t" or c.isprintable() else f"\\x{ord(c):02x}" for c in text)
 
 
+def one_line(text: str) -> str:
+    """Return text as `printable` does, with the ends of its lines shown as codes, too.
+
+    For a text that has one line unless somebody put another into it.
+    """
+    return printable(text.replace("\n", "\\x0a").replace("\t", "\\x09"))
+
+
+_COMMAND = re.compile(r"^(\s*):(?=:)", re.MULTILINE)
+
+
+def without_commands(text: str) -> str:
+    """Return text in which a runner of GitHub Actions finds no workflow command.
+
+    It reads both ends of a step's output: a line that begins with ``::`` is a command, and so is
+    ``##[`` anywhere in one.
+    """
+    return _COMMAND.sub(r"\1\\x3a", text).replace("##[", "#\\x23[")
+
+
 class Terminal:
     """Where the command talks. ``quiet`` drops everything but errors."""
 
@@ -55,6 +76,7 @@ class Terminal:
         self.verbose = verbose
         self.interactive = self._stream.isatty() and not environ.get("CI")
         self._colored = _wants_color(environ, color, self._stream)
+        self._in_actions = environ.get("GITHUB_ACTIONS") == "true"
         columns = get_terminal_size((_PLAIN_WIDTH, 24)).columns
         self.width = min(columns, _WIDEST) if self.interactive else _PLAIN_WIDTH
 
@@ -72,28 +94,29 @@ class Terminal:
             head = self._styled(what, "good") if wrapped.startswith(what) else ""
             self._raw(head + wrapped.removeprefix(what) if head else wrapped)
 
-    def note(self, text: str) -> None:
+    def note(self, text: str, rule: str = "") -> None:
         """Say something that explains the outcome."""
-        self._labelled("note", text)
+        self._labelled("note", text, rule)
 
-    def warn(self, text: str) -> None:
-        """Say something that a person should know."""
-        self._labelled("warning", text)
+    def warn(self, text: str, rule: str = "") -> None:
+        """Say something that a person should know; ``rule`` is the code of its rule."""
+        self._labelled("warning", text, rule)
 
     def hint(self, text: str) -> None:
         """Say what was tried and works."""
         self._labelled("hint", text)
 
-    def error(self, text: str) -> None:
+    def error(self, text: str, rule: str = "") -> None:
         """Say why it did not work; said even when quiet."""
-        self._labelled("error", text, always=True)
+        self._labelled("error", text, rule, always=True)
 
-    def _labelled(self, label: str, text: str, *, always: bool = False) -> None:
+    def _labelled(self, label: str, text: str, rule: str = "", *, always: bool = False) -> None:
         if self.quiet and not always:
             return
         first, _, rest = printable(text).partition("\n")
-        wrapped = self._wrapped(f"{label}: {first}", indent="  ")
-        colored = self._styled(f"{label}:", label) + wrapped.removeprefix(f"{label}:")
+        head = f"{label}[{rule}]:" if rule else f"{label}:"
+        wrapped = self._wrapped(f"{head} {first}", indent="  ")
+        colored = self._styled(head, label) + wrapped.removeprefix(head)
         self._raw("\n".join([colored, *(self._wrapped(r) for r in rest.splitlines())]))
 
     def _styled(self, text: str, style: str) -> str:
@@ -116,7 +139,7 @@ class Terminal:
         )
 
     def _raw(self, text: str) -> None:
-        self._stream.write(text + "\n")
+        self._stream.write((without_commands(text) if self._in_actions else text) + "\n")
         self._stream.flush()
 
     def status(self, text: str) -> "Status":
@@ -135,7 +158,12 @@ def _wants_color(environ: Mapping[str, str], color: Color, stream: TextIO) -> bo
 
 
 class Status:
-    """A line that says what is going on, drawn from one second on and removed at the end."""
+    """A line that says what is going on, drawn from one second on and removed at the end.
+
+    ``lead`` stands before whatever it says.
+    """
+
+    lead = ""
 
     def __init__(self, text: str, *, show: bool, after: float = 1.0) -> None:
         self._text = text
@@ -166,7 +194,7 @@ class Status:
 
     def update(self, text: str) -> None:
         """Change what the line says."""
-        self._text = printable(text)
+        self._text = printable(f"{self.lead}{text}")
         if self._drawn is not None:
             self._drawn.update(self._text)  # type: ignore[attr-defined]  # as above
 

@@ -29,6 +29,7 @@ __all__ = [
     "forward_branches",
     "forward_releases",
     "known_majors",
+    "known_releases",
     "l4t_cuda",
     "newest_minor",
     "ptx_minimum_cuda",
@@ -141,6 +142,14 @@ def newest_minor(major: int, *, tables: Tables | None = None) -> CudaVersion | N
     tables = tables or shipped_tables()
     known = {*tables.branch.values(), *tables.targets, *tables.ptx.values()}
     return max((cuda for cuda in known if cuda.major == major), default=None)
+
+
+def known_releases(major: int, *, tables: Tables | None = None) -> tuple[CudaVersion, ...]:
+    """Return the releases of ``major`` whose toolkit any table mentions, ascending."""
+    tables = tables or shipped_tables()
+    rows = {row for drivers in tables.toolkit_driver.values() for row in drivers}
+    released = {CudaVersion(major=first, minor=second) for first, second, _ in rows}
+    return tuple(sorted(cuda for cuda in {*released, *tables.targets} if cuda.major == major))
 
 
 def ptx_minimum_cuda(isa: PtxIsa, *, tables: Tables | None = None) -> CudaVersion | None:

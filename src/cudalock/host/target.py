@@ -16,6 +16,7 @@ from cudalock.cuda import (
     CudaVersion,
     DriverVersion,
     known_majors,
+    known_releases,
     newest_minor,
 )
 from cudalock.host.options import CudaCompat
@@ -25,6 +26,7 @@ __all__ = [
     "Origin",
     "Target",
     "TargetWarning",
+    "every_release",
     "marker_environment",
     "releases_to_try",
     "supported_tags",
@@ -169,3 +171,15 @@ def releases_to_try(target: Target) -> list[CudaVersion]:
             continue
         releases.append(runs if runs is not None and major == runs.major else newest)
     return releases
+
+
+def every_release(target: Target) -> list[CudaVersion]:
+    """Return every known release that the driver runs, newest first (unknown driver: all known).
+
+    What the driver supports itself is one of them, also where no table has a toolkit of it.
+    """
+    runs = target.runs_cuda
+    found = {release for major in known_majors() for release in known_releases(major)}
+    if runs is not None:
+        found = {release for release in found if release <= runs} | {runs}
+    return sorted(found, reverse=True)

@@ -55,8 +55,8 @@ def release_demands(project: str, version: Version, tables: Iterable[ExportTable
                 kind=FactKind.RELEASE,
                 subject=project,
                 object=_package(table),
-                detail=f"is {project} {table.release}",
-                source="its version",
+                detail="is a release whose exports were read",
+                source=table.source,
             ),
         )
         for table in tables
@@ -93,7 +93,7 @@ def _demand(
         object=_package(table),
         detail=f"needs `{format_symbol(symbol)}`{others}, which {table.project} {table.release} "
         "does not export",
-        source=f"{path} in {facts.filename}, {table.source}",
+        source=f"{path} in {facts.filename}",
     )
     return Demand(package=fact.object, values=frozenset({"another"}), fact=fact)
 

@@ -41,7 +41,7 @@ def byte_warnings(
             yield SetWarning(
                 code="path-clash",
                 message=f"{' and '.join(clash.projects)} install different bytes as {clash.paths[0]}"
-                f"{more}, and {clash.together} requires them all: which one stays depends on the order "
+                f"{more}, and {clash.together} requires {'both' if len(clash.projects) == 2 else 'them all'}: which one stays depends on the order "
                 "they are installed in",
                 facts=clash.paths,
             )

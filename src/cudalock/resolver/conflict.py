@@ -38,6 +38,7 @@ _ALSO_LIMIT = 3
 class ConflictFact:
     """A fact with what it covers: ``versions`` (oldest first) and how many ``wheels``.
 
+    ``besides`` are versions that may be taken as well and of which it does not speak.
     ``sources`` are the places that say so, in the order of the versions they speak of. ``note`` is
     what a person should know of a requirement beside it: why it leaves a nightly out.
     """
@@ -45,6 +46,7 @@ class ConflictFact:
     fact: Fact
     sources: tuple[str, ...]
     versions: tuple[Version, ...] = ()
+    besides: tuple[Version, ...] = ()
     wheels: int = 0
     note: str = ""
 
@@ -225,7 +227,11 @@ def _minimal(world: World, facts: frozenset[Fact], aside: frozenset[Fact]) -> fr
 
 
 def _could_not_tell(unseen: list[Fact], seen: tuple[ConflictFact, ...]) -> UnprovedError:
-    lines = [f"{fact.subject}: wheels {fact.detail}" for fact in unseen]
+    # "Without metadata" is said of wheels; "a wheel variant of which …" stands for itself.
+    lines = [
+        f"{fact.subject}: {'' if fact.detail.startswith('a ') else 'wheels '}{fact.detail}"
+        for fact in unseen
+    ]
     sources = sorted({fact.source for fact in unseen if fact.source})
     return UnprovedError(
         "could not tell whether a set exists: " + "; ".join(lines),
@@ -274,20 +280,30 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     if not fact.subject or fact.subject.startswith("<"):
         return ConflictFact(fact=fact, sources=(fact.source,), note=note)
     options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
-    ghosts = [ghost for ghost in options.ghosts if ghost.fact == fact]
+    every = [ghost for ghost in options.ghosts if ghost.fact == fact]
     places: list[tuple[Version, str]] = []
     asked = [edge for edge in world.roots if edge.node == fact.subject and edge.node in wishes]
+    ghosts = [
+        ghost
+        for ghost in every
+        if ghost.version is None or all(edge.admits(ghost.version) for edge in asked)
+    ] or every
+    admitted: set[Version] = set()
     for candidate in options.candidates:
         if all(edge.admits(candidate.version) for edge in asked):
+            if not candidate.violations:
+                admitted.add(candidate.version)
             said = (other for other in _said(world, candidate) if other == fact)
             places.extend((candidate.version, other.source) for other in said)
     versions = {version for version, _ in places}
     versions |= {ghost.version for ghost in ghosts if ghost.version is not None}
     places.sort()
+    early = any(version.is_prerelease for version in versions)
     return ConflictFact(
         fact=fact,
         sources=tuple(dict.fromkeys(source for _, source in places)) or (fact.source,),
         versions=tuple(sorted(versions)),
+        besides=tuple(sorted(v for v in admitted - versions if early or not v.is_prerelease)),
         wheels=len(places) + sum(ghost.count for ghost in ghosts),
         note=note,
     )
@@ -302,6 +318,8 @@ def _said(world: World, candidate: Candidate) -> set[Fact]:
     said = {violation.fact for violation in details.violations} | late
     said.update(demand.fact for demand in details.demands)
     said.update(edge.fact for edge in world.edges(candidate))
+    for extra in details.metadata.provides_extra if details.metadata is not None else ():
+        said.update(edge.fact for edge in world.edges(candidate, extra))
     if details.rejection is not None:
         said.add(details.rejection)
     return said

@@ -3,7 +3,8 @@
 A release is told of when the user's own requirements admit it. Nothing here changes the set.
 """
 
-from collections.abc import Iterator
+from bisect import bisect_left
+from collections.abc import Iterable, Iterator, Sequence
 
 from packaging.version import Version
 
@@ -19,12 +20,28 @@ from cudalock.resolver.world import World
 __all__ = ["format_versions", "held_back_warnings", "plural"]
 
 
-def format_versions(versions: list[Version] | tuple[Version, ...]) -> str:
-    """Format versions as a person says them: one, two with "and", else the first to the last."""
-    texts = [str(version) for version in versions]
-    if len(texts) > 2:
-        return f"{texts[0]} to {texts[-1]}"
-    return " and ".join(texts)
+def format_versions(versions: Sequence[Version], besides: Iterable[Version] = ()) -> str:
+    """Format ascending versions as a person says them: one, two with "and", else the first to the last.
+
+    None of ``besides``, of which the same is not said, lies within what is told as a range. Where
+    that would make a list, the ends and the number are told.
+    """
+    runs: list[list[Version]] = []
+    others = sorted(besides)
+    for version in versions:
+        place = bisect_left(others, version)
+        if runs and (place == 0 or others[place - 1] < runs[-1][-1]):
+            runs[-1].append(version)
+        else:
+            runs.append([version])
+    if len(runs) > 3:
+        return f"{versions[0]} to {versions[-1]} ({len(versions)} of its releases)"
+    parts = [
+        part
+        for run in runs
+        for part in ([f"{run[0]} to {run[-1]}"] if len(run) > 2 else map(str, run))
+    ]
+    return " and ".join(filter(None, (", ".join(parts[:-1]), *parts[-1:])))
 
 
 def held_back_warnings(world: World, solution: Solution) -> Iterator[SetWarning]:
@@ -101,6 +118,7 @@ def plural(detail: str) -> str:
     """Say of several what was said of one: "is built for" becomes "are built for"."""
     for one, several in (
         ("is ", "are "),
+        ("shares its day", "share their day"),
         ("shares ", "share "),
         ("requires ", "require "),
         ("asks ", "ask "),
@@ -110,7 +128,7 @@ def plural(detail: str) -> str:
         ("installs ", "install "),
     ):
         if detail.startswith(one):
-            return several + detail.removeprefix(one)
+            return several + detail.removeprefix(one).replace(" it pins", " they pin")
     return detail
 
 
