@@ -310,11 +310,13 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
 
 
 def _said(world: World, candidate: Candidate) -> set[Fact]:
-    """Return the facts that speak of one candidate, as far as it was read."""
+    """Return the facts that speak of one candidate, as far as it was read, or by its version alone."""
     details = world.known(candidate)
     late = set() if candidate.late is None else {candidate.late}
     if details is None:
-        return {violation.fact for violation in candidate.violations} | late
+        known = world.knowledge_demands(candidate.project, candidate.version)
+        said = {violation.fact for violation in candidate.violations} | late
+        return said | {demand.fact for demand in known}
     said = {violation.fact for violation in details.violations} | late
     said.update(demand.fact for demand in details.demands)
     said.update(edge.fact for edge in world.edges(candidate))
