@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cudalock.api import IndexOptions, Session, detect_target, resolve
+    from cudalock.api import IndexOptions, Session, detect_target, inspect, resolve
     from cudalock.cuda import (
         ComputeCapability,
         CudaVersion,
@@ -39,6 +39,7 @@ if TYPE_CHECKING:
     from cudalock.resolver.conflict import Conflict, NoSolutionError
     from cudalock.resolver.resolution import Resolution
     from cudalock.resolver.source import MemorySource, Source
+    from cudalock.wheel.report import WheelReport
 
 __all__ = [
     "ComputeCapability",
@@ -63,7 +64,9 @@ __all__ = [
     "Target",
     "UsageError",
     "WheelError",
+    "WheelReport",
     "detect_target",
+    "inspect",
     "parse_driver_version",
     "read_lock",
     "resolve",
@@ -71,7 +74,7 @@ __all__ = [
 ]
 
 _HOMES = {
-    "cudalock.api": ("IndexOptions", "Session", "detect_target", "resolve"),
+    "cudalock.api": ("IndexOptions", "Session", "detect_target", "inspect", "resolve"),
     "cudalock.cuda": (
         "ComputeCapability",
         "CudaVersion",
@@ -95,6 +98,7 @@ _HOMES = {
     "cudalock.resolver.conflict": ("Conflict", "NoSolutionError"),
     "cudalock.resolver.resolution": ("Resolution",),
     "cudalock.resolver.source": ("MemorySource", "Source"),
+    "cudalock.wheel.report": ("WheelReport",),
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
 

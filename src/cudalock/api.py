@@ -6,6 +6,7 @@ Nothing here prints, reads the environment or keeps state between calls; a `Sess
 
 from collections.abc import Iterable, Mapping
 from concurrent.futures import Executor
+from pathlib import Path
 
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
@@ -18,12 +19,16 @@ from cudalock.resolver.source import MemorySource, Source
 from cudalock.resolver.world import World
 from cudalock.session import IndexOptions, Session
 from cudalock.solving import resolve_world
+from cudalock.wheel.contents import inspect_wheel
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.names import parse_requirement
 from cudalock.wheel.published import parse_as_of
+from cudalock.wheel.range_source import FileSource, RangeSource
+from cudalock.wheel.report import WheelReport, report_on
+from cudalock.wheel.wheel_facts import DEPTHS, Tier
 
-__all__ = ["IndexOptions", "Session", "detect_target", "find_wheel", "resolve"]
+__all__ = ["IndexOptions", "Session", "detect_target", "find_wheel", "inspect", "resolve"]
 
 
 def resolve(
@@ -86,6 +91,30 @@ def _requested(requirements: Iterable[str | Requirement]) -> tuple[Requested, ..
 def detect_target(environ: Mapping[str, str] | None = None) -> Detection:
     """Ask this machine for its driver, CUDA and GPUs; every source and its answer is kept."""
     return detect(environ=environ or {})
+
+
+def inspect(
+    wheel: Path | RangeSource, *, target: Target | None = None, tier: Tier = "T4"
+) -> WheelReport:
+    """Return what a wheel is built for, by its bytes, library by library.
+
+    ``wheel`` is a file of this machine, or any source of bytes by range. ``target`` adds a verdict for each
+    of its GPUs; ``tier`` is how deep to read: ``T1`` names, ``T2`` heads, ``T3`` until code for the GPUs
+    was seen, ``T4`` all. Raises `WheelError` for what is no sound wheel, and what the source raises.
+    """
+    if isinstance(wheel, Path):
+        try:
+            file = wheel.open("rb")
+        except OSError as error:
+            raise UsageError(f"cannot read it: {error.strerror}", where=str(wheel)) from error
+        with file:
+            return inspect(FileSource(file, where=str(wheel)), target=target, tier=tier)
+    capabilities = () if target is None else target.capabilities
+    driver_cuda = None if target is None else target.driver_cuda
+    contents = inspect_wheel(
+        wheel, depth=DEPTHS[tier], targets=capabilities, driver_cuda=driver_cuda
+    )
+    return report_on(contents, tier=tier, capabilities=capabilities, driver_cuda=driver_cuda)
 
 
 def find_wheel(session: Session, requirement: str, target: Target) -> ListedFile:

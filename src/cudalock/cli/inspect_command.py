@@ -12,25 +12,20 @@ from dataclasses import replace
 from pathlib import Path
 from urllib.parse import unquote, urlsplit
 
-from cudalock.api import find_wheel
+from cudalock.api import find_wheel, inspect
 from cudalock.cli.default_index import ask_default_index
 from cudalock.cli.inputs import cache_directory, given_default, index_options
 from cudalock.cli.inspect_text import inspect_text
 from cudalock.cli.terminal import Terminal, printable
-from cudalock.errors import UsageError
 from cudalock.host import Target, TargetOptions, detect_interpreter, make_target
 from cudalock.index.client import Client, open_client
 from cudalock.index.find_links import hash_local_file
 from cudalock.session import Session
-from cudalock.wheel.contents import inspect_wheel
-from cudalock.wheel.range_source import FileSource, RangeSource
-from cudalock.wheel.reading import Depth
-from cudalock.wheel.report import Tier, WheelReport, report_on
+from cudalock.wheel.report import WheelReport
 
 __all__ = ["run_inspect"]
 
 _SCHEMA = "cudalock/inspect/1"
-_DEPTHS: dict[Tier, Depth] = {"T1": "names", "T2": "needs", "T3": "presence", "T4": "full"}
 
 
 def run_inspect(args: Namespace, environ: Mapping[str, str], terminal: Terminal) -> int:
@@ -38,15 +33,18 @@ def run_inspect(args: Namespace, environ: Mapping[str, str], terminal: Terminal)
     target = _target(args)
     text: str = args.wheel
     path = Path(text)
+    sha256: str | None
     with terminal.status(f"reading {text}") as status:
         if "://" not in text and path.suffix == ".whl":
-            filename, sha256, report = _read_file(args, path, target)
+            report = inspect(path, target=target, tier=args.tier)
+            filename, sha256 = path.name, hash_local_file(path).sha256
         else:
             cache_dir = cache_directory(args, environ)
             with open_client(cache_dir=cache_dir, offline=args.offline, environ=environ) as client:
                 filename, url, sha256, size = _find(args, environ, client, target)
                 status.update(f"reading {filename}")
-                report = _read(args, client.open_file(url, size=size), target)
+                source = client.open_file(url, size=size)
+                report = inspect(source, target=target, tier=args.tier)
     if args.format == "json":
         form = _form(filename, sha256, report)
         sys.stdout.write(json.dumps(form, indent=2) + "\n")
@@ -70,16 +68,6 @@ def _target(args: Namespace) -> Target:
     return make_target(options, named=None, detected=None, interpreter=detect_interpreter())
 
 
-def _read_file(args: Namespace, path: Path, target: Target) -> tuple[str, str | None, WheelReport]:
-    try:
-        file = path.open("rb")
-    except OSError as error:
-        raise UsageError(f"cannot read it: {error.strerror}", where=str(path)) from error
-    with file:
-        report = _read(args, FileSource(file, where=str(path)), target)
-    return path.name, hash_local_file(path).sha256, report
-
-
 def _find(
     args: Namespace, environ: Mapping[str, str], client: Client, target: Target
 ) -> tuple[str, str, str | None, int | None]:
@@ -94,22 +82,6 @@ def _find(
     with Session(replace(options, default_index=default.reveal()), client=client) as session:
         file = find_wheel(session, text, target)
     return file.filename, file.url, file.sha256[0] if len(file.sha256) == 1 else None, file.size
-
-
-def _read(args: Namespace, source: RangeSource, target: Target) -> WheelReport:
-    tier: Tier = args.tier
-    contents = inspect_wheel(
-        source,
-        depth=_DEPTHS[tier],
-        targets=target.capabilities,
-        driver_cuda=target.driver_cuda,
-    )
-    return report_on(
-        contents,
-        tier=tier,
-        capabilities=target.capabilities,
-        driver_cuda=target.driver_cuda,
-    )
 
 
 def _form(filename: str, sha256: str | None, report: WheelReport) -> dict[str, object]:

@@ -12,10 +12,10 @@ from cudalock.wheel.contents import WheelContents
 from cudalock.wheel.coverage import DeviceCoverage, coverage_of, loose_coverage
 from cudalock.wheel.images import BareCubin, Image
 from cudalock.wheel.library import Library
+from cudalock.wheel.wheel_facts import Tier
 
-__all__ = ["DeviceReport", "LibraryReport", "Tier", "WheelReport", "WheelVerdict", "report_on"]
+__all__ = ["DeviceReport", "LibraryReport", "WheelReport", "WheelVerdict", "report_on"]
 
-Tier: TypeAlias = Literal["T1", "T2", "T3", "T4"]
 WheelVerdict: TypeAlias = Literal["runs", "in-part", "nothing", "unknown", "no-device-code"]
 
 _LOOSE = "files of device code"
