@@ -11,9 +11,9 @@ Nothing here prints, reads the environment or keeps state. Names are imported wh
 used, so that importing the package costs next to nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from cudalock.lazy import lazy_names
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cudalock.api import IndexOptions, Session, detect_target, resolve
     from cudalock.cuda import (
@@ -70,42 +70,35 @@ __all__ = [
     "write_lock",
 ]
 
-_HOMES = {
-    "cudalock.api": ("IndexOptions", "Session", "detect_target", "resolve"),
-    "cudalock.cuda": (
-        "ComputeCapability",
-        "CudaVersion",
-        "DriverVersion",
-        "parse_driver_version",
-    ),
-    "cudalock.errors": (
-        "CudalockError",
-        "HostError",
-        "IndexAccessError",
-        "InvalidLockError",
-        "LockError",
-        "LockMismatchError",
-        "ResolutionError",
-        "ResolutionStoppedError",
-        "UsageError",
-        "WheelError",
-    ),
-    "cudalock.host": ("Target",),
-    "cudalock.lock": ("Lock", "read_lock", "write_lock"),
-    "cudalock.resolver.conflict": ("Conflict", "NoSolutionError"),
-    "cudalock.resolver.resolution": ("Resolution",),
-    "cudalock.resolver.source": ("MemorySource", "Source"),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "api": ("IndexOptions", "Session", "detect_target", "resolve"),
+        "cuda": (
+            "ComputeCapability",
+            "CudaVersion",
+            "DriverVersion",
+            "parse_driver_version",
+        ),
+        "errors": (
+            "CudalockError",
+            "HostError",
+            "IndexAccessError",
+            "InvalidLockError",
+            "LockError",
+            "LockMismatchError",
+            "ResolutionError",
+            "ResolutionStoppedError",
+            "UsageError",
+            "WheelError",
+        ),
+        "host": ("Target",),
+        "lock": ("Lock", "read_lock", "write_lock"),
+        "resolver.conflict": ("Conflict", "NoSolutionError"),
+        "resolver.resolution": ("Resolution",),
+        "resolver.source": ("MemorySource", "Source"),
+    },
+)
 
 
 def __dir__() -> list[str]:
