@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
+from cudalock.cli.lock_arguments import add_lock_commands
 from cudalock.errors import UsageError
 
 __all__ = ["parse_arguments"]
@@ -37,13 +38,16 @@ def parse_arguments(argv: Sequence[str], *, version: str) -> argparse.Namespace:
     _add_detect(commands)
     _add_index(commands)
     _add_inspect(commands)
+    add_lock_commands(commands, _add_common)
     return parser.parse_args(list(argv))
 
 
-def _add_common(parser: argparse.ArgumentParser) -> None:
+def _add_common(
+    parser: argparse.ArgumentParser, *, formats: Sequence[str] = ("text", "json")
+) -> None:
     group = parser.add_argument_group("output")
     group.add_argument(
-        "--format", choices=("text", "json"), default="text", help="what stdout gets (text)"
+        "--format", choices=tuple(formats), default="text", help="what stdout gets (text)"
     )
     group.add_argument("-q", "--quiet", action="store_true", help="say only errors")
     group.add_argument("-v", "--verbose", action="store_true", help="say more")

@@ -45,7 +45,16 @@ from cudalock.session import IndexOptions
 from cudalock.wheel.names import parse_project_name
 from cudalock.wheel.published import AsOf, parse_as_of
 
-__all__ = ["Inputs", "cache_directory", "gather", "given_default", "index_options"]
+__all__ = [
+    "Inputs",
+    "cache_directory",
+    "gather",
+    "given_default",
+    "index_options",
+    "make_request",
+    "read_asked",
+    "read_project",
+]
 
 _PROJECT_FILE = "pyproject.toml"
 _FILE_LIMIT = 4 * 1024 * 1024
@@ -65,7 +74,7 @@ class Inputs:
 
 
 def cache_directory(args: Namespace, environ: Mapping[str, str]) -> Path:
-    """Return where pages and metadata are kept: flag, ``CUDALOCK_CACHE_DIR``, or the user's."""
+    """Return where pages are kept: flag, ``CUDALOCK_CACHE_DIR``, or the user's."""
     given = getattr(args, "cache_dir", None) or environ.get("CUDALOCK_CACHE_DIR")
     if given:
         return Path(given).expanduser()
@@ -77,7 +86,7 @@ def cache_directory(args: Namespace, environ: Mapping[str, str]) -> Path:
 def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
     """Gather a `resolve` command line's inputs; raise `UsageError` for any that cannot be read."""
     folder = Path(args.project) if args.project else Path()
-    project = _read_project(folder, needed=args.project is not None)
+    project = read_project(folder, needed=args.project is not None)
     named = select_target(project, args.target) if project is not None else None
     if named is None and args.target is not None:
         raise UsageError(
@@ -88,22 +97,8 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
     target = _target(args, environ, named)
     if not args.requirements and not args.requirements_files:
         _check_python(project, target)
-    listed, files = _requirements(args, environ, project, named, folder)
-    sources, links = _uv_sources(args, project, target, listed)
-    constraints = [entry for file in files for entry in file.constraints]
-    constraints += _read_all(args.constraints_files, environ, constraint=True)
-    overrides = _read_all(args.override_files, environ, constraint=False)
-    if project is not None:
-        constraints += project.uv.constraints
-        overrides += project.uv.overrides
-    request = Request(
-        requirements=_requested(links.get(id(entry), entry) for entry in listed),
-        constraints=_requested(constraints),
-        overrides=_requested(overrides),
-        prereleases=_prereleases(args, project),
-        as_of=_as_of(args, environ, project),
-        variants=args.variants or (project is not None and project.variants),
-    )
+    asked = listed, files = read_asked(args, environ, project, named, folder)
+    request, sources = make_request(args, environ, project, target, asked=asked)
     return Inputs(
         request=request,
         target=target,
@@ -119,15 +114,42 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
     )
 
 
+def make_request(
+    args: Namespace,
+    environ: Mapping[str, str],
+    project: ProjectFile | None,
+    target: Target,
+    *,
+    asked: tuple[list[RequestedRequirement], list[RequirementsFile]],
+) -> tuple[Request, dict[str, str]]:
+    """Make the request of requirements that were read, and name the index of projects that have one."""
+    listed, files = asked
+    sources, links = _uv_sources(args, project, target, listed)
+    constraints = [entry for file in files for entry in file.constraints]
+    constraints += _read_all(args.constraints_files, environ, constraint=True)
+    overrides = _read_all(args.override_files, environ, constraint=False)
+    if project is not None:
+        constraints += project.uv.constraints
+        overrides += project.uv.overrides
+    request = Request(
+        requirements=_requested(links.get(id(entry), entry) for entry in listed),
+        constraints=_requested(constraints),
+        overrides=_requested(overrides),
+        prereleases=_prereleases(args, project),
+        as_of=_as_of(args, environ, project),
+        variants=args.variants or (project is not None and project.variants),
+    )
+    return request, sources
+
+
 def _read_text(path: Path) -> str:
     try:
         data = path.read_bytes()
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", where=str(path)) from error
     if len(data) > _FILE_LIMIT:
-        raise UsageError(
-            f"expected at most {_FILE_LIMIT} bytes, found {len(data)}", where=str(path)
-        )
+        found = f"expected at most {_FILE_LIMIT} bytes, found {len(data)}"
+        raise UsageError(found, where=str(path))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -135,7 +157,8 @@ def _read_text(path: Path) -> str:
         raise UsageError(message, where=str(path)) from error
 
 
-def _read_project(folder: Path, *, needed: bool) -> ProjectFile | None:
+def read_project(folder: Path, *, needed: bool) -> ProjectFile | None:
+    """Read the pyproject.toml of a folder; None where there is none and it is not ``needed``."""
     path = folder / _PROJECT_FILE
     if not path.is_file():
         if needed:
@@ -180,7 +203,7 @@ def _check_python(project: ProjectFile | None, target: Target) -> None:
         )
 
 
-def _requirements(
+def read_asked(
     args: Namespace,
     environ: Mapping[str, str],
     project: ProjectFile | None,
@@ -344,8 +367,7 @@ def index_options(
     sources: Mapping[str, str],
 ) -> IndexOptions:
     """Return which indices flags and files name; the default one is left open."""
-    added = [parse_index_option(text) for text in args.index]
-    links = list(args.find_links)
+    added, links = [parse_index_option(text) for text in args.index], list(args.find_links)
     for file in files:
         added += [AddedIndex(url=url.reveal()) for url in file.extra_index_urls]
         links += [link if isinstance(link, str) else link.reveal() for link in file.find_links]

@@ -9,6 +9,7 @@ from dataclasses import replace
 from cudalock.cli.default_index import ask_default_index
 from cudalock.cli.inputs import Inputs, cache_directory, gather
 from cudalock.cli.json_form import error_form, format_json, locked_form, refused_form
+from cudalock.cli.recorded_inputs import describe_inputs
 from cudalock.cli.report import report_conflict, report_near_names, report_resolution
 from cudalock.cli.terminal import Status, Terminal
 from cudalock.errors import CudalockError
@@ -60,11 +61,13 @@ def _resolve(
                 return _refuse(args, terminal, inputs, session, error)
             download = args.hash_missing == "download"
             resolution = session.settle_hashes(resolution, inputs.request, download=download)
+            lock_folder = inputs.folder if args.output == "-" else inputs.lock_path.parent
             lock = session.lock(
                 resolution,
                 inputs.request,
                 download_hashes=download,
-                folder=inputs.folder if args.output == "-" else inputs.lock_path.parent,
+                folder=lock_folder,
+                inputs=describe_inputs(args, environ, lock_folder),
             )
             requests = session.requests
     written = None if args.dry_run else _write(args, inputs, lock)
