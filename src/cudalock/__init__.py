@@ -39,8 +39,13 @@ if TYPE_CHECKING:
     from cudalock.resolver.conflict import Conflict, NoSolutionError
     from cudalock.resolver.resolution import Resolution
     from cudalock.resolver.source import MemorySource, Source
+    from cudalock.verify.check import check
+    from cudalock.verify.lock_check import InputState
+    from cudalock.verify.machine import Machine
+    from cudalock.verify.problems import CheckResult, Problem
 
 __all__ = [
+    "CheckResult",
     "ComputeCapability",
     "Conflict",
     "CudaVersion",
@@ -49,12 +54,15 @@ __all__ = [
     "HostError",
     "IndexAccessError",
     "IndexOptions",
+    "InputState",
     "InvalidLockError",
     "Lock",
     "LockError",
     "LockMismatchError",
+    "Machine",
     "MemorySource",
     "NoSolutionError",
+    "Problem",
     "Resolution",
     "ResolutionError",
     "ResolutionStoppedError",
@@ -63,6 +71,7 @@ __all__ = [
     "Target",
     "UsageError",
     "WheelError",
+    "check",
     "detect_target",
     "parse_driver_version",
     "read_lock",
@@ -97,6 +106,10 @@ __getattr__ = lazy_names(
         "resolver.conflict": ("Conflict", "NoSolutionError"),
         "resolver.resolution": ("Resolution",),
         "resolver.source": ("MemorySource", "Source"),
+        "verify.check": ("check",),
+        "verify.lock_check": ("InputState",),
+        "verify.machine": ("Machine",),
+        "verify.problems": ("CheckResult", "Problem"),
     },
 )
 

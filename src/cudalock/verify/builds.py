@@ -11,7 +11,10 @@ label and knowledge there, as it does in a resolve.
 from collections.abc import Iterator
 from dataclasses import dataclass
 
+from packaging.version import Version
+
 from cudalock.host.target import Target
+from cudalock.resolver.candidates import rejection_fact, rejection_kind
 from cudalock.verify.problems import Problem
 from cudalock.verify.selection import Entry, Selection
 from cudalock.wheel.evidence import (
@@ -26,7 +29,7 @@ from cudalock.wheel.filename import parse_wheel_file
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.listing import ListedFile
 
-__all__ = ["Build", "build_of", "builds_of", "contradictions"]
+__all__ = ["Build", "build_of", "builds_of", "contradictions", "excluded"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -34,6 +37,7 @@ class Build:
     """A locked wheel and what it is built for; ``seen`` is what its name and knowledge tell alone."""
 
     entry: Entry
+    file: ListedFile
     variant: Variant
     seen: Variant
 
@@ -58,6 +62,7 @@ def build_of(entry: Entry, knowledge: Knowledge, machine: str) -> Build:
     variant = _recorded(entry) or seen
     return Build(
         entry=entry,
+        file=file,
         variant=add_device_code(variant, file, knowledge, machine=machine),
         seen=seen,
     )
@@ -80,6 +85,21 @@ def _recorded(entry: Entry) -> Variant | None:
     return Variant(state="known", cuda=record.cuda, runtime=record.runtime, evidence=(seen,))
 
 
+def excluded(builds: tuple[Build, ...], target: Target, knowledge: Knowledge) -> Iterator[Problem]:
+    """Yield the wheels that no resolve takes for the target: for another vendor, for the CPU, empty."""
+    python = Version(target.python)
+    for build in builds:
+        kind = rejection_kind(build.file, target, python, knowledge)
+        if kind is not None:
+            reason = rejection_fact(build.entry.name, kind).detail
+            yield Problem(
+                code="build",
+                severity="broken",
+                message=f"{build.entry} is {reason} ({build.entry.wheel.name})",
+                package=build.entry.name,
+            )
+
+
 def contradictions(builds: tuple[Build, ...]) -> Iterator[Problem]:
     """Yield the wheels whose record names another CUDA than what it rests on does.
 
@@ -91,8 +111,7 @@ def contradictions(builds: tuple[Build, ...]) -> Iterator[Problem]:
         told = seen.decisive
         if record is None or told is None:
             continue
-        shown = [text.startswith(told.text) for text in record.evidence]
-        if any(shown) and not shown[0]:
+        if record.runtime is not None and _outranked(told.text, record.evidence):
             continue
         if seen.runtime == record.runtime and seen.cuda in (None, record.cuda):
             continue
@@ -105,3 +124,10 @@ def contradictions(builds: tuple[Build, ...]) -> Iterator[Problem]:
             package=build.entry.name,
             hint="lock again with `cudalock resolve`",
         )
+
+
+def _outranked(text: str, evidence: tuple[str, ...]) -> bool:
+    """Whether an observation stands behind one that decides; what a wheel holds decides nothing."""
+    strong = [seen for seen in evidence if not seen.startswith("holds ")]
+    shown = [seen.startswith(text) for seen in strong]
+    return any(shown) and not shown[0]

@@ -10,7 +10,7 @@ from datetime import date, timedelta
 
 from cudalock.host.target import Target
 from cudalock.lock.model import Lock
-from cudalock.verify.builds import builds_of, contradictions
+from cudalock.verify.builds import builds_of, contradictions, excluded
 from cudalock.verify.closure import closure_problems, unneeded
 from cudalock.verify.problems import CheckResult, Problem
 from cudalock.verify.recorded import read_target
@@ -65,6 +65,7 @@ def check_lock(
         *_input_problems(lock, target, inputs),
         *selection.problems,
         *closure_problems(lock, selection),
+        *excluded(builds, target, knowledge),
         *contradictions(builds),
         *cuda_problems(builds, target),
         *bond_problems(builds, selection, knowledge),

@@ -13,7 +13,7 @@ from cudalock.cuda import ComputeCapability
 from cudalock.host.target import Target
 from cudalock.lock.model import Lock
 from cudalock.resolver.demands import DRIVER, make_pins, variant_violations
-from cudalock.verify.builds import Build, builds_of
+from cudalock.verify.builds import Build, builds_of, excluded
 from cudalock.verify.problems import CheckResult, Problem
 from cudalock.verify.recorded import read_target
 from cudalock.verify.selection import select
@@ -51,13 +51,14 @@ def judge_machine(lock: Lock, machine: Machine, *, knowledge: Knowledge) -> Chec
     """
     made_for = read_target(lock)
     policy = "strict" if made_for is None else made_for.cuda_compat
-    target = replace(machine.target, cuda=None, cuda_compat=policy, cpu=False)
+    cpu = made_for is not None and made_for.cpu
+    target = replace(machine.target, cuda=None, cuda_compat=policy, cpu=cpu)
     if policy == "forward" and made_for is not None and target.driver is not None:
         target = replace(target, compat=made_for.compat)
     selection = select(lock, target)
     builds = builds_of(selection, target, knowledge)
     cuda = [build for build in builds if build.variant.runtime is not None]
-    problems = [*selection.problems]
+    problems = [*selection.problems, *excluded(builds, target, knowledge)]
     if cuda:
         problems += _driver_problems(cuda, target, machine)
         if machine.driver == "found":
