@@ -12,6 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from cudalock.cli.terminal import printable
+
 __all__ = ["Finding", "format_github", "format_markdown", "format_sarif"]
 
 _MOST = 10
@@ -51,7 +53,7 @@ def format_github(findings: Sequence[Finding]) -> str:
 
 def _data(text: str) -> str:
     """Escape as the runner's toolkit does: what would end the command, or begin another."""
-    return text.replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
+    return printable(text).replace("%", "%25").replace("\r", "%0D").replace("\n", "%0A")
 
 
 def _property(text: str) -> str:
@@ -109,5 +111,5 @@ def format_markdown(findings: Sequence[Finding], *, title: str) -> str:
 
 def _cell(text: str) -> str:
     """Keep text in its cell: no ends of lines, no bars, no tags."""
-    plain = " ".join(text.split()).replace("|", "\\|")
+    plain = " ".join(printable(text).split()).replace("|", "\\|")
     return plain.replace("<", "&lt;").replace(">", "&gt;")

@@ -4,7 +4,7 @@ from argparse import Namespace
 from collections.abc import Mapping
 from concurrent.futures import ThreadPoolExecutor
 
-from cudalock.cli.inputs import cache_directory
+from cudalock.cli.index_options import cache_directory
 from cudalock.index.client import open_client
 from cudalock.index.definitions import load_definitions
 from cudalock.index.locate import find_indices

@@ -73,7 +73,7 @@ def status_of(reports: Sequence[LockReport]) -> str:
 def format_report(reports: Sequence[LockReport], *, style: str, quiet: bool = False) -> str:
     """Format what was found as ``text``, ``json``, ``github``, ``sarif`` or ``markdown``."""
     if style == "json":
-        return json.dumps(_form(reports), indent=2, ensure_ascii=False) + "\n"
+        return json.dumps(_form(reports), indent=2) + "\n"
     if style == "github":
         return format_github(_annotations(reports))
     if style == "sarif":

@@ -24,7 +24,6 @@ from cudalock.host import (
     marker_environment,
     needs_detection,
 )
-from cudalock.index.routes import AddedIndex, parse_index_option
 from cudalock.lock.names import lock_file_name
 from cudalock.project import (
     IndexUrl,
@@ -32,7 +31,6 @@ from cudalock.project import (
     RequestedRequirement,
     RequirementsFile,
     UvSource,
-    parse_index_url,
     parse_pyproject,
     parse_requirement,
     parse_script,
@@ -41,16 +39,16 @@ from cudalock.project import (
     select_target,
 )
 from cudalock.resolver.request import Request, Requested
-from cudalock.session import IndexOptions
 from cudalock.wheel.names import parse_project_name
 from cudalock.wheel.published import AsOf, parse_as_of
 
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cudalock.session import IndexOptions
+
 __all__ = [
     "Inputs",
-    "cache_directory",
     "gather",
-    "given_default",
-    "index_options",
     "make_request",
     "read_asked",
     "read_project",
@@ -66,21 +64,11 @@ class Inputs:
 
     request: Request
     target: Target
-    indices: IndexOptions
+    indices: "IndexOptions"
     default_index: IndexUrl | None
     lock_path: Path
     folder: Path
     warnings: tuple[str, ...] = ()
-
-
-def cache_directory(args: Namespace, environ: Mapping[str, str]) -> Path:
-    """Return where pages are kept: flag, ``CUDALOCK_CACHE_DIR``, or the user's."""
-    given = getattr(args, "cache_dir", None) or environ.get("CUDALOCK_CACHE_DIR")
-    if given:
-        return Path(given).expanduser()
-    from platformdirs import user_cache_path  # noqa: PLC0415 - only where nothing is given
-
-    return user_cache_path("cudalock", appauthor=False)
 
 
 def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
@@ -99,6 +87,12 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         _check_python(project, target)
     asked = listed, files = read_asked(args, environ, project, named, folder)
     request, sources = make_request(args, environ, project, target, asked=asked)
+    # `check` reads requirements as `resolve` does, and asks no index.
+    from cudalock.cli.index_options import (  # noqa: PLC0415 - see above
+        given_default,
+        index_options,
+    )
+
     return Inputs(
         request=request,
         target=target,
@@ -357,44 +351,3 @@ def _linked(entry: RequestedRequirement, source: UvSource) -> RequestedRequireme
     changed = Requirement(str(entry.requirement))
     changed.url, changed.specifier = source.value, type(changed.specifier)()
     return replace(entry, requirement=changed)
-
-
-def index_options(
-    args: Namespace,
-    environ: Mapping[str, str],
-    project: ProjectFile | None,
-    files: list[RequirementsFile],
-    sources: Mapping[str, str],
-) -> IndexOptions:
-    """Return which indices flags and files name; the default one is left open."""
-    added, links = [parse_index_option(text) for text in args.index], list(args.find_links)
-    for file in files:
-        added += [AddedIndex(url=url.reveal()) for url in file.extra_index_urls]
-        links += [link if isinstance(link, str) else link.reveal() for link in file.find_links]
-    for index in project.uv.indexes if project is not None else ():
-        if index.default:
-            continue
-        if index.flat or isinstance(index.url, str):
-            links.append(index.url if isinstance(index.url, str) else index.url.reveal())
-        else:
-            added.append(
-                AddedIndex(url=index.url.reveal(), name=index.name, explicit=index.explicit)
-            )
-    return IndexOptions(
-        default_index="",
-        added=tuple(added),
-        sources=sources,
-        excluded=frozenset(args.exclude_index),
-        only_default=args.only_default_index,
-        find_links=tuple(links),
-        recorded=args.recorded or (project is not None and project.recorded),
-        offline=args.offline or environ.get("CUDALOCK_OFFLINE", "") not in ("", "0"),
-        cache_dir=cache_directory(args, environ),
-    )
-
-
-def given_default(args: Namespace, files: list[RequirementsFile]) -> IndexUrl | None:
-    """Return the default index that a flag or a file names."""
-    if args.default_index:
-        return parse_index_url(args.default_index, where="--default-index")
-    return next((file.index_url for file in files if file.index_url is not None), None)

@@ -6,10 +6,9 @@ from pathlib import Path
 
 from cudalock.errors import InvalidLockError, UsageError
 from cudalock.lock.faults import LockFaultsError
-from cudalock.lock.files import decode_lock
 from cudalock.lock.model import LARGEST_LOCK, Lock
 from cudalock.lock.names import check_lock_file_name
-from cudalock.lock.read import parse_lock
+from cudalock.lock.read import decode_lock, parse_lock
 
 __all__ = ["OpenLock", "open_locks", "read_one"]
 

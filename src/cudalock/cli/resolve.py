@@ -7,7 +7,8 @@ from collections.abc import Mapping
 from dataclasses import replace
 
 from cudalock.cli.default_index import ask_default_index
-from cudalock.cli.inputs import Inputs, cache_directory, gather
+from cudalock.cli.index_options import cache_directory
+from cudalock.cli.inputs import Inputs, gather
 from cudalock.cli.json_form import error_form, format_json, locked_form, refused_form
 from cudalock.cli.recorded_inputs import describe_inputs
 from cudalock.cli.report import report_conflict, report_near_names, report_resolution

@@ -10,23 +10,12 @@ from pathlib import Path
 from cudalock.errors import UsageError
 from cudalock.lock.atomic import content_digest, follow_links, read_bytes, write_atomically
 from cudalock.lock.comments import merge_comments
-from cudalock.lock.faults import FaultList, LockFaultsError
 from cudalock.lock.model import Lock
 from cudalock.lock.names import check_lock_file_name
-from cudalock.lock.read import parse_lock
+from cudalock.lock.read import decode_lock, parse_lock
 from cudalock.lock.write import format_lock
 
-__all__ = ["decode_lock", "read_lock", "write_lock"]
-
-
-def decode_lock(content: bytes, where: str) -> str:
-    """Decode the bytes of a lock file; raise ``LockFaultsError`` for what is not UTF-8."""
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        faults = FaultList()
-        faults.add("", f"expected UTF-8, found another byte at offset {error.start}")
-        raise LockFaultsError(faults, where=where) from error
+__all__ = ["read_lock", "write_lock"]
 
 
 def read_lock(path: Path, *, insecure_hosts: AbstractSet[str] = frozenset()) -> Lock:

@@ -5,7 +5,6 @@ from pathlib import Path
 
 from cudalock.index.knowledge_files import load_knowledge
 from cudalock.index.locate import find_indices
-from cudalock.lock.files import read_lock
 from cudalock.lock.model import Lock
 from cudalock.verify.lock_check import InputState, check_lock
 from cudalock.verify.machine import Machine, judge_machine
@@ -37,8 +36,14 @@ def check(
 
     A lock given by its path is read: `InvalidLockError` for one that breaks PEP 751.
     """
-    found = read_lock(lock) if isinstance(lock, Path) else lock
+    found = _read(lock) if isinstance(lock, Path) else lock
     known = shipped_knowledge() if knowledge is None else knowledge
     if machine is not None:
         return judge_machine(found, machine, knowledge=known)
     return check_lock(found, knowledge=known, today=today, inputs=inputs)
+
+
+def _read(path: Path) -> Lock:
+    from cudalock.lock.files import read_lock  # noqa: PLC0415 - brings what writes locks along
+
+    return read_lock(path)
