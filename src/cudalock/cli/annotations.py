@@ -14,7 +14,7 @@ from typing import Literal
 
 from cudalock.cli.terminal import printable
 
-__all__ = ["Finding", "format_github", "format_markdown", "format_sarif"]
+__all__ = ["Finding", "format_github", "format_markdown", "format_sarif", "markdown_table"]
 
 _MOST = 10
 _COMMANDS = {"error": "error", "unknown": "warning", "warning": "notice"}
@@ -101,11 +101,11 @@ def format_markdown(findings: Sequence[Finding], *, title: str) -> str:
     """Format a heading and a table; a heading alone where nothing was found."""
     lines = [f"### {_cell(title)}"]
     if findings:
-        lines += ["", "| | where | what |", "| --- | --- | --- |"]
-        lines += [
-            f"| {_WORDS[f.level]} | `{_cell(f.path)}:{f.line}` | **{f.code}**: {_cell(f.message)} |"
+        rows = [
+            (_WORDS[f.level], f"`{f.path}:{f.line}`", f"**{f.code}**: {f.message}")
             for f in findings
         ]
+        lines += ["", markdown_table(("", "where", "what"), rows)]
     return "\n".join(lines) + "\n"
 
 
@@ -113,3 +113,9 @@ def _cell(text: str) -> str:
     """Keep text in its cell: no ends of lines, no bars, no tags."""
     plain = " ".join(printable(text).split()).replace("|", "\\|")
     return plain.replace("<", "&lt;").replace(">", "&gt;")
+
+
+def markdown_table(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
+    """Format a table without a newline at its end; every cell keeps what it holds in itself."""
+    lines = [head, ["---"] * len(head), *([_cell(cell) for cell in row] for row in rows)]
+    return "\n".join(f"| {' | '.join(line)} |" for line in lines)

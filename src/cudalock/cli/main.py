@@ -79,6 +79,22 @@ def _run(args: "Namespace", terminal: "Terminal") -> int:
             from cudalock.cli.check_command import run_check  # noqa: PLC0415 - as below
 
             return run_check(args, os.environ, terminal)
+        case "tree" | "why":
+            from cudalock.cli.tree import run_tree, run_why  # noqa: PLC0415 - as below
+
+            return run_tree(args) if args.command == "tree" else run_why(args)
+        case "diff":
+            from cudalock.cli.diff import run_diff  # noqa: PLC0415 - as below
+
+            return run_diff(args)
+        case "export":
+            from cudalock.cli.export import run_export  # noqa: PLC0415 - as below
+
+            return run_export(args)
+        case "outdated":
+            from cudalock.cli.outdated import run_outdated  # noqa: PLC0415 - as below
+
+            return run_outdated(args, os.environ, terminal)
         case "detect":
             from cudalock.cli.detect import run_detect  # noqa: PLC0415 - one command's imports
 

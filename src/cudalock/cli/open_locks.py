@@ -10,7 +10,7 @@ from cudalock.lock.model import LARGEST_LOCK, Lock
 from cudalock.lock.names import check_lock_file_name
 from cudalock.lock.read import decode_lock, parse_lock
 
-__all__ = ["OpenLock", "open_locks", "read_one"]
+__all__ = ["OpenLock", "find_lock", "open_locks"]
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -52,8 +52,19 @@ def _open(path: Path) -> OpenLock:
     return OpenLock(path=path, data=data, lock=lock)
 
 
-def read_one(name: str) -> Lock:
-    """Read one lock for a command that needs a whole one; raise `InvalidLockError` for none."""
+def find_lock(name: str | None, folder: Path) -> Lock:
+    """Read one lock: the one that is named, or the only one of a folder.
+
+    Raises `UsageError` for none or several, `InvalidLockError` for a file that is no lock.
+    """
+    if name is None:
+        paths = sorted(folder.glob("pylock*.toml"))
+        plain = [path for path in paths if path.name == "pylock.toml"]
+        if len(paths) > 1 and not plain:
+            told = ", ".join(path.name for path in paths)
+            message = f"expected one lock, found {told}"
+            raise UsageError(message, where=str(folder), flag="--lock")
+        name = str((plain or paths or [folder / "pylock.toml"])[0])
     opened = _open(Path(name))
     if opened.lock is None:
         raise InvalidLockError("\n".join(opened.faults), where=name)
