@@ -13,7 +13,7 @@ from cudalock.lock.model import Lock
 from cudalock.verify.builds import builds_of, contradictions, excluded
 from cudalock.verify.closure import closure_problems, unneeded
 from cudalock.verify.problems import CheckResult, Problem
-from cudalock.verify.recorded import read_target
+from cudalock.verify.recorded import read_records, read_target
 from cudalock.verify.selection import Selection, select
 from cudalock.verify.together import bond_problems, cuda_problems
 from cudalock.wheel.knowledge import Knowledge
@@ -137,13 +137,11 @@ def _shown(value: object) -> str:
 
 def first_expiry(lock: Lock) -> date | None:
     """Return the first day on which an answer about the lock's nightlies changes; None without any."""
-    target = read_target(lock)
-    if target is None:
-        return None
     days = [
-        entry.record.expires - NEAR_EXPIRY
-        for entry in select(lock, target).entries.values()
-        if entry.record is not None and entry.record.expires is not None
+        record.expires - NEAR_EXPIRY
+        for package in lock.packages
+        for record in read_records(package).values()
+        if record.expires is not None
     ]
     return min(days, default=None)
 
