@@ -317,6 +317,9 @@ def _subjects(edits: list[Edit]) -> set[str]:
     for edit in edits:
         words |= {name for name in _NAMES if name in edit.about.split()}
         words |= {"target"} & set(edit.about.split())
+        if edit.about.startswith("tag "):
+            # Whether a tag fits is a matter of both.
+            words.add("target")
         if edit.about in {"any system", "any Python", "another Python", "another system"}:
             words.add("lock")
         if edit.about in {
