@@ -5,6 +5,7 @@ import os
 import subprocess
 import sys
 from collections.abc import Callable, Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import jsonschema
@@ -139,6 +140,17 @@ def test_a_lock_whose_inputs_have_gone_could_not_be_told(project: Path, check: C
     code, said = check()
     assert code == 3
     assert "could not be told" in " ".join(said.split())
+
+
+def test_a_lock_that_does_not_say_where_its_inputs_are_could_not_be_told(
+    tmp_path: Path, check: Check
+) -> None:
+    lock = good_lock()[0]
+    code, said = check(str(write_lock_text(tmp_path, lock)))
+    assert code == 3
+    assert "does not say where they are written" in " ".join(said.split())
+    tool = {key: value for key, value in lock.tool.items() if key != "inputs"}
+    assert check(str(write_lock_text(tmp_path, replace(lock, tool=tool))))[0] == 3
 
 
 def test_requirements_from_the_command_line_and_from_files_are_read_again(

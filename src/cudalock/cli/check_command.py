@@ -79,8 +79,10 @@ def _inputs(
 
     target = read_target(lock)
     inputs = lock.tool.get("inputs")
-    if target is None or not isinstance(inputs, Mapping):
+    if target is None:
         return None
+    if not isinstance(inputs, Mapping) or not inputs.keys() - {"digest"}:
+        return InputState(unread="the lock does not say where they are written")
     try:
         for path in input_files(inputs, folder):
             plain = path.name == "pyproject.toml"
