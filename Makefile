@@ -17,7 +17,7 @@ unexport PYTHONHOME PYTHONPATH
 
 .DEFAULT_GOAL := help
 .DELETE_ON_ERROR:
-.PHONY: help demo test test-network fuzz lint types bench format clean
+.PHONY: help demo test test-network fuzz lint types bench bench-check format clean
 
 help: ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
@@ -43,6 +43,9 @@ types: $(INSTALLED) ## Check types
 
 bench: $(INSTALLED) ## Time cudalock against uv on recorded pages (WORKS="W1 W5a" chooses)
 	$(BIN)/python -m benchmarks.compare $(WORKS)
+
+bench-check: $(INSTALLED) ## Time cudalock check against uv lock --check on 200 packages
+	$(BIN)/python -m benchmarks.check
 
 format: $(INSTALLED) ## Rewrite the code in the common style
 	$(BIN)/ruff check --fix

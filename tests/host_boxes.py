@@ -8,7 +8,7 @@ from typing import Any
 from cudalock.host import Detection, detect
 from cudalock.host.source_answers import CommandAnswer
 
-__all__ = ["BLACKWELL", "Box", "NvmlError", "RecordedNvml"]
+__all__ = ["BLACKWELL", "Box", "NvmlError", "RecordedNvml", "box_paths", "detect_box"]
 
 BLACKWELL = "NVIDIA RTX PRO 6000 Blackwell Workstation Edition"
 
@@ -108,3 +108,23 @@ class Box:
 
     def detect(self, environ: Mapping[str, str] | None = None) -> Detection:
         return detect(environ or {}, root=self.root, run=self.run, nvml=self.load)
+
+
+def box_paths() -> list[Path]:
+    """List the recorded machines by name."""
+    return sorted((Path(__file__).parent / "host" / "boxes").glob("*.toml"))
+
+
+def detect_box(table: Mapping[str, Any], root: Path) -> Detection:
+    """Detect a machine whose answers stand in a table (keys: see `host/test_host_boxes.py`)."""
+    box = Box(root)
+    for name, text in table.get("files", {}).items():
+        box.file(name, text)
+    nvml = table.get("nvml")
+    if nvml is not None:
+        gpus = [(name, (major, minor)) for name, major, minor in nvml["gpus"]]
+        box.nvml = RecordedNvml(driver=nvml["driver"], cuda=nvml.get("cuda"), gpus=gpus)
+    box.cuda = table.get("libcuda", box.cuda)
+    if "smi" in table:
+        box.smi = table["smi"].lstrip("\n")
+    return box.detect(table.get("environ", {}))

@@ -300,7 +300,7 @@ def _listed(table: Mapping[str, Any]) -> ListedFile:
         index=index,
         index_url=page,
         folder=folder,
-        sha256=tuple(pair * 32 for pair in table.get("sha256", [_digits(wheel.filename)])),
+        sha256=tuple(pair * 32 for pair in table.get("sha256", [_digits(table)])),
         requires_python=table.get("python"),
         yanked=table.get("yanked", False),
         nightly=table.get("nightly", False),
@@ -309,9 +309,9 @@ def _listed(table: Mapping[str, Any]) -> ListedFile:
     )
 
 
-def _digits(name: str) -> str:
-    """Return two hexadecimal digits for a name: facts are known by their wheel's hash."""
-    return f"{zlib.crc32(name.encode()) & 0xFF:02x}"
+def _digits(table: Mapping[str, Any]) -> str:
+    """Return two hexadecimal digits: of its own for a wheel with bytes, whose facts are known by its hash."""
+    return f"{zlib.crc32(table['file'].encode()) & 0xFF:02x}" if "bytes" in table else "aa"
 
 
 def _with_variants(file: ListedFile, documents: Mapping[str, Any]) -> ListedFile:

@@ -5,6 +5,7 @@ what knows of what, not about when it is loaded.
 """
 
 import ast
+import importlib
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -18,11 +19,11 @@ _SOURCE = Path(__file__).resolve().parent.parent / "src" / "cudalock"
 # Top to bottom: a module imports its own room and rooms above it. The package itself, which only
 # hands out public names, stands between `api` and `cli`.
 _ORDER = (
-    "errors", "memo", "cuda", "wheel", "host", "project", "index", "resolver", "explain", "lock",
-    "solving", "session", "api", "", "cli", "__main__",
+    "errors", "lazy", "memo", "cuda", "wheel", "host", "project", "index", "resolver", "explain", "lock",
+    "verify", "solving", "session", "api", "", "cli", "__main__",
 )  # fmt: skip
 _RANK = {room: rank for rank, room in enumerate(_ORDER)}
-_ALONE = {"errors", "memo"}
+_ALONE = {"errors", "lazy", "memo"}
 _STRANGERS = ({"index", "resolver"}, {"explain", "lock"})
 
 # Which modules may use what is heavy, or reaches outside the process. An entry that ends in a
@@ -36,9 +37,9 @@ _ONLY_IN = {
     "argparse": ("cli/",),
     "shtab": ("cli/",),
     "uv": ("cli/default_index.py",),
-    "subprocess": ("host/detect.py", "host/source_answers.py", "cli/default_index.py"),
-    "pynvml": ("host/detect.py", "host/source_answers.py"),
-    "ctypes": ("host/detect.py",),
+    "subprocess": ("host/this_machine.py", "host/source_answers.py", "cli/default_index.py"),
+    "pynvml": ("host/this_machine.py", "host/source_answers.py"),
+    "ctypes": ("host/this_machine.py",),
     "truststore": ("index/",),
     "platformdirs": ("cli/",),
     "tomlkit": (),
@@ -297,3 +298,13 @@ for name in sys.argv[1:]:
 def test_no_module_relies_on_another_having_been_imported_before_it() -> None:
     names = [module.name for module in _MODULES.values() if module.room != "__main__"]
     assert names[-1] in _loaded_by(_IMPORT_EACH_FIRST, *names)
+
+
+@pytest.mark.parametrize("room", ["", ".cuda", ".host", ".lock", ".project", ".wheel"])
+def test_a_name_that_is_loaded_when_used_is_not_hidden_by_a_module(room: str) -> None:
+    package = importlib.import_module(f"cudalock{room}")
+    folder = _SOURCE.joinpath(*room.split(".")[1:])
+    modules = {path.stem for path in folder.glob("*.py")} | {
+        path.name for path in folder.iterdir() if path.is_dir()
+    }
+    assert modules & set(package.__all__) == set()

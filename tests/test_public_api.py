@@ -14,6 +14,7 @@ _SOURCE = Path(cudalock.__file__).resolve().parent
 
 # A change here is a change for everyone who imports cudalock: it goes into CHANGELOG.md.
 _PUBLIC = [
+    "CheckResult",
     "ComputeCapability",
     "Conflict",
     "CudaVersion",
@@ -22,12 +23,15 @@ _PUBLIC = [
     "HostError",
     "IndexAccessError",
     "IndexOptions",
+    "InputState",
     "InvalidLockError",
     "Lock",
     "LockError",
     "LockMismatchError",
+    "Machine",
     "MemorySource",
     "NoSolutionError",
+    "Problem",
     "Resolution",
     "ResolutionError",
     "ResolutionStoppedError",
@@ -37,6 +41,7 @@ _PUBLIC = [
     "UsageError",
     "WheelError",
     "WheelReport",
+    "check",
     "detect_target",
     "inspect",
     "parse_driver_version",

@@ -11,9 +11,9 @@ Nothing here prints, reads the environment or keeps state. Names are imported wh
 used, so that importing the package costs next to nothing.
 """
 
-from importlib import import_module
-from typing import TYPE_CHECKING
+from cudalock.lazy import lazy_names
 
+TYPE_CHECKING = False
 if TYPE_CHECKING:
     from cudalock.api import IndexOptions, Session, detect_target, inspect, resolve
     from cudalock.cuda import (
@@ -39,9 +39,14 @@ if TYPE_CHECKING:
     from cudalock.resolver.conflict import Conflict, NoSolutionError
     from cudalock.resolver.resolution import Resolution
     from cudalock.resolver.source import MemorySource, Source
+    from cudalock.verify.check import check
+    from cudalock.verify.lock_check import InputState
+    from cudalock.verify.machine import Machine
+    from cudalock.verify.problems import CheckResult, Problem
     from cudalock.wheel.report import WheelReport
 
 __all__ = [
+    "CheckResult",
     "ComputeCapability",
     "Conflict",
     "CudaVersion",
@@ -50,12 +55,15 @@ __all__ = [
     "HostError",
     "IndexAccessError",
     "IndexOptions",
+    "InputState",
     "InvalidLockError",
     "Lock",
     "LockError",
     "LockMismatchError",
+    "Machine",
     "MemorySource",
     "NoSolutionError",
+    "Problem",
     "Resolution",
     "ResolutionError",
     "ResolutionStoppedError",
@@ -65,6 +73,7 @@ __all__ = [
     "UsageError",
     "WheelError",
     "WheelReport",
+    "check",
     "detect_target",
     "inspect",
     "parse_driver_version",
@@ -73,43 +82,40 @@ __all__ = [
     "write_lock",
 ]
 
-_HOMES = {
-    "cudalock.api": ("IndexOptions", "Session", "detect_target", "inspect", "resolve"),
-    "cudalock.cuda": (
-        "ComputeCapability",
-        "CudaVersion",
-        "DriverVersion",
-        "parse_driver_version",
-    ),
-    "cudalock.errors": (
-        "CudalockError",
-        "HostError",
-        "IndexAccessError",
-        "InvalidLockError",
-        "LockError",
-        "LockMismatchError",
-        "ResolutionError",
-        "ResolutionStoppedError",
-        "UsageError",
-        "WheelError",
-    ),
-    "cudalock.host": ("Target",),
-    "cudalock.lock": ("Lock", "read_lock", "write_lock"),
-    "cudalock.resolver.conflict": ("Conflict", "NoSolutionError"),
-    "cudalock.resolver.resolution": ("Resolution",),
-    "cudalock.resolver.source": ("MemorySource", "Source"),
-    "cudalock.wheel.report": ("WheelReport",),
-}
-_HOME_OF = {name: home for home, names in _HOMES.items() for name in names}
-
-
-def __getattr__(name: str) -> object:
-    home = _HOME_OF.get(name)
-    if home is None:
-        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    value = getattr(import_module(home), name)
-    globals()[name] = value
-    return value
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "api": ("IndexOptions", "Session", "detect_target", "inspect", "resolve"),
+        "cuda": (
+            "ComputeCapability",
+            "CudaVersion",
+            "DriverVersion",
+            "parse_driver_version",
+        ),
+        "errors": (
+            "CudalockError",
+            "HostError",
+            "IndexAccessError",
+            "InvalidLockError",
+            "LockError",
+            "LockMismatchError",
+            "ResolutionError",
+            "ResolutionStoppedError",
+            "UsageError",
+            "WheelError",
+        ),
+        "host": ("Target",),
+        "lock": ("Lock", "read_lock", "write_lock"),
+        "resolver.conflict": ("Conflict", "NoSolutionError"),
+        "resolver.resolution": ("Resolution",),
+        "resolver.source": ("MemorySource", "Source"),
+        "verify.check": ("check",),
+        "verify.lock_check": ("InputState",),
+        "verify.machine": ("Machine",),
+        "verify.problems": ("CheckResult", "Problem"),
+        "wheel.report": ("WheelReport",),
+    },
+)
 
 
 def __dir__() -> list[str]:

@@ -6,13 +6,13 @@ and reads no environment: the default index, the cache folder, the executor, the
 transport are arguments.
 """
 
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import Executor, ThreadPoolExecutor
 from dataclasses import replace
 from functools import cached_property, partial
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Any, Self
 
 from cudalock.cuda import CudaVersion, known_majors, newest_minor
 from cudalock.errors import IndexAccessError, ResolutionStoppedError, UsageError, WheelError
@@ -32,6 +32,7 @@ from cudalock.index.routing import Router
 from cudalock.index.source import IndexSource
 from cudalock.index.survey import Survey, listed_projects, listed_releases, survey_index
 from cudalock.index.wheel_reading import WheelReading
+from cudalock.lock.asked import describe_request
 from cudalock.lock.build import build_lock
 from cudalock.lock.model import Lock
 from cudalock.resolver.admitted import admitted_by_request
@@ -321,14 +322,18 @@ class Session:
         *,
         download_hashes: bool = False,
         folder: Path | None = None,
+        inputs: Mapping[str, Any] | None = None,
     ) -> Lock:
         """Return the lock of a resolution, to stand in ``folder``; see `settle_hashes`.
+
+        ``inputs`` says where the request was written, so that `check` can read it again.
 
         Raises `HashesNeededError` when a hash is open, unless ``download_hashes``.
         """
         settled = self.settle_hashes(resolution, request, download=download_hashes)
         requirements = [str(entry.requirement) for entry in request.requirements]
-        return build_lock(settled, requirements=requirements, folder=folder)
+        asked = describe_request(request, self.options.sources, inputs or {})
+        return build_lock(settled, requirements=requirements, folder=folder, asked=asked)
 
     def settle_hashes(
         self, resolution: Resolution, request: Request, *, download: bool = False

@@ -6,8 +6,8 @@ import pytest
 
 from cudalock.cli.default_index import DefaultIndex, ask_default_index, find_uv
 from cudalock.errors import UsageError
-from cudalock.host.detect import run_command
 from cudalock.host.source_answers import CommandAnswer
+from cudalock.host.this_machine import run_command
 
 _CANARY = "canary-41c7"
 _LOOPBACK = "http://127.0.0.1:9"

@@ -7,7 +7,6 @@ gpus as name and capability), ``libcuda`` (lines of the child process), ``smi`` 
 
 import tomllib
 from pathlib import Path
-from typing import Any
 
 import pytest
 
@@ -20,29 +19,15 @@ from cudalock.host import (
     make_target,
     marker_environment,
 )
-from host_boxes import Box, RecordedNvml
+from host_boxes import box_paths, detect_box
 
-_BOXES = sorted((Path(__file__).parent / "boxes").glob("*.toml"))
+_BOXES = box_paths()
 _PYTHON = Interpreter(
     version="3.12.4",
     implementation="cpython",
     platform="manylinux_2_39_x86_64",
     free_threaded=False,
 )
-
-
-def _detect(table: dict[str, Any], root: Path) -> Detection:
-    box = Box(root)
-    for name, text in table.get("files", {}).items():
-        box.file(name, text)
-    nvml = table.get("nvml")
-    if nvml is not None:
-        gpus = [(name, (major, minor)) for name, major, minor in nvml["gpus"]]
-        box.nvml = RecordedNvml(driver=nvml["driver"], cuda=nvml.get("cuda"), gpus=gpus)
-    box.cuda = table.get("libcuda", box.cuda)
-    if "smi" in table:
-        box.smi = table["smi"].lstrip("\n")
-    return box.detect(table.get("environ", {}))
 
 
 def _target(detection: Detection) -> Target:
@@ -59,7 +44,7 @@ def test_a_recorded_machine_is_what_it_is(path: Path, tmp_path: Path) -> None:
     expect = table["expect"]
     assert table["about"].endswith(".")
     assert table["source"]
-    found = _detect(table, tmp_path)
+    found = detect_box(table, tmp_path)
     if not expect.get("found", True):
         assert not found.found
         with pytest.raises(UsageError, match="no NVIDIA driver was found") as caught:

@@ -11,13 +11,13 @@ from hypothesis import strategies as st
 from cudalock.cuda import CudaVersion, parse_driver_version
 from cudalock.errors import UsageError
 from cudalock.host import Detection, SourceAnswer, detect, detect_interpreter
-from cudalock.host.detect import _CHILD, load_nvml, run_command
 from cudalock.host.source_answers import (
     CommandAnswer,
     read_driver_file,
     read_libcuda,
     read_smi,
 )
+from cudalock.host.this_machine import _CHILD, load_nvml, run_command
 from host_boxes import BLACKWELL, Box, RecordedNvml
 
 _PROC = (

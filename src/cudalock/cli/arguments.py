@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
+from cudalock.cli.lock_arguments import add_lock_commands
 from cudalock.errors import UsageError
 
 __all__ = ["parse_arguments"]
@@ -38,12 +39,17 @@ def parse_arguments(argv: Sequence[str], *, version: str) -> argparse.Namespace:
     _add_index(commands)
     _add_inspect(commands)
     _add_explain(commands)
+    add_lock_commands(commands, _add_common)
     return parser.parse_args(list(argv))
 
 
-def _add_common(parser: argparse.ArgumentParser, formats: Sequence[str] = ("text", "json")) -> None:
+def _add_common(
+    parser: argparse.ArgumentParser, *, formats: Sequence[str] = ("text", "json")
+) -> None:
     group = parser.add_argument_group("output")
-    group.add_argument("--format", choices=formats, default="text", help="what stdout gets (text)")
+    group.add_argument(
+        "--format", choices=tuple(formats), default="text", help="what stdout gets (text)"
+    )
     group.add_argument("-q", "--quiet", action="store_true", help="say only errors")
     group.add_argument("-v", "--verbose", action="store_true", help="say more")
     group.add_argument("--color", choices=("auto", "always", "never"), default="auto")
@@ -103,7 +109,7 @@ def _add_resolve(commands: "argparse._SubParsersAction[_Parser]") -> None:
         "-o", "--output", metavar="FILE", help="the lock to write (pylock[.TARGET].toml; - stdout)"
     )
     lock.add_argument("--dry-run", action="store_true", help="resolve, and write nothing")
-    _add_common(parser, ("text", "json", "github", "sarif", "markdown"))
+    _add_common(parser, formats=("text", "json", "github", "sarif", "markdown"))
 
 
 def _add_inputs(parser: argparse.ArgumentParser) -> None:
@@ -281,4 +287,4 @@ def _add_explain(commands: "argparse._SubParsersAction[_Parser]") -> None:
     parser.add_argument(
         "rule", metavar="CODE", nargs="?", help="a code (CUDA203) or its name (unknown-cuda)"
     )
-    _add_common(parser, ("text", "json", "markdown"))
+    _add_common(parser, formats=("text", "json", "markdown"))

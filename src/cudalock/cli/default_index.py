@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cudalock.errors import UsageError
-from cudalock.host.detect import CommandAnswer, run_command
+from cudalock.host.this_machine import CommandAnswer, run_command
 from cudalock.project.index_url import IndexUrl, parse_index_url, redact
 
 __all__ = ["DefaultIndex", "ask_default_index", "find_uv"]

@@ -13,8 +13,8 @@ from pathlib import Path
 from urllib.parse import urlsplit
 
 from cudalock.cli.default_index import ask_default_index
+from cudalock.cli.index_options import cache_directory
 from cudalock.cli.index_tables import doctor_form, doctor_text, show_form, show_text
-from cudalock.cli.inputs import cache_directory
 from cudalock.cli.json_form import format_json
 from cudalock.cli.terminal import Terminal, printable
 from cudalock.errors import UsageError

@@ -25,7 +25,6 @@ from cudalock.host import (
     marker_environment,
     needs_detection,
 )
-from cudalock.index.routes import AddedIndex, parse_index_option
 from cudalock.lock.names import check_lock_file_name, lock_file_name
 from cudalock.project import (
     IndexUrl,
@@ -33,7 +32,6 @@ from cudalock.project import (
     RequestedRequirement,
     RequirementsFile,
     UvSource,
-    parse_index_url,
     parse_pyproject,
     parse_requirement,
     parse_script,
@@ -42,10 +40,19 @@ from cudalock.project import (
     select_target,
 )
 from cudalock.resolver.request import Request, Requested
-from cudalock.session import IndexOptions
 from cudalock.wheel.names import parse_project_name
 
-__all__ = ["Inputs", "cache_directory", "gather", "given_default", "index_options"]
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cudalock.session import IndexOptions
+
+__all__ = [
+    "Inputs",
+    "gather",
+    "make_request",
+    "read_asked",
+    "read_project",
+]
 
 _PROJECT_FILE = "pyproject.toml"
 _FILE_LIMIT = 4 * 1024 * 1024
@@ -57,27 +64,17 @@ class Inputs:
 
     request: Request
     target: Target
-    indices: IndexOptions
+    indices: "IndexOptions"
     default_index: IndexUrl | None
     lock_path: Path
     folder: Path
     warnings: tuple[str, ...] = ()
 
 
-def cache_directory(args: Namespace, environ: Mapping[str, str]) -> Path:
-    """Return where pages and metadata are kept: flag, ``CUDALOCK_CACHE_DIR``, or the user's."""
-    given = getattr(args, "cache_dir", None) or environ.get("CUDALOCK_CACHE_DIR")
-    if given:
-        return Path(given).expanduser()
-    from platformdirs import user_cache_path  # noqa: PLC0415 - only where nothing is given
-
-    return user_cache_path("cudalock", appauthor=False)
-
-
 def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
     """Gather a `resolve` command line's inputs; raise `UsageError` for any that cannot be read."""
     folder = Path(args.project) if args.project else Path()
-    project = _read_project(folder, needed=args.project is not None)
+    project = read_project(folder, needed=args.project is not None)
     named = select_target(project, args.target) if project is not None else None
     if named is None and args.target is not None:
         raise UsageError(
@@ -88,7 +85,39 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
     target = _target(args, environ, named)
     if not args.requirements and not args.requirements_files:
         _check_python(project, target)
-    listed, files = _requirements(args, environ, project, named, folder)
+    asked = listed, files = read_asked(args, environ, project, named, folder)
+    request, sources = make_request(args, environ, project, target, asked=asked)
+    # `check` reads requirements as `resolve` does, and asks no index.
+    from cudalock.cli.index_options import (  # noqa: PLC0415 - see above
+        given_default,
+        index_options,
+    )
+
+    return Inputs(
+        request=request,
+        target=target,
+        indices=index_options(args, environ, project, files, sources),
+        default_index=given_default(args, files),
+        lock_path=_lock_path(args, folder / lock_file_name(target.name)),
+        folder=folder,
+        warnings=(
+            *(str(warning) for warning in target.warnings),
+            *(warning for file in files for warning in file.warnings),
+            *_switched_off(project, target, listed),
+        ),
+    )
+
+
+def make_request(
+    args: Namespace,
+    environ: Mapping[str, str],
+    project: ProjectFile | None,
+    target: Target,
+    *,
+    asked: tuple[list[RequestedRequirement], list[RequirementsFile]],
+) -> tuple[Request, dict[str, str]]:
+    """Make the request of requirements that were read, and name the index of projects that have one."""
+    listed, files = asked
     sources, links = _uv_sources(args, project, target, listed)
     constraints = [entry for file in files for entry in file.constraints]
     constraints += _read_all(args.constraints_files, environ, constraint=True)
@@ -105,19 +134,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         variants=args.variants or (project is not None and project.variants),
         verify_sm=chosen_verify_sm(args, environ, project),
     )
-    return Inputs(
-        request=request,
-        target=target,
-        indices=index_options(args, environ, project, files, sources),
-        default_index=given_default(args, files),
-        lock_path=_lock_path(args, folder / lock_file_name(target.name)),
-        folder=folder,
-        warnings=(
-            *(str(warning) for warning in target.warnings),
-            *(warning for file in files for warning in file.warnings),
-            *_switched_off(project, target, listed),
-        ),
-    )
+    return request, sources
 
 
 def _read_text(path: Path) -> str:
@@ -126,9 +143,8 @@ def _read_text(path: Path) -> str:
     except OSError as error:
         raise UsageError(f"cannot read it: {error.strerror}", where=str(path)) from error
     if len(data) > _FILE_LIMIT:
-        raise UsageError(
-            f"expected at most {_FILE_LIMIT} bytes, found {len(data)}", where=str(path)
-        )
+        found = f"expected at most {_FILE_LIMIT} bytes, found {len(data)}"
+        raise UsageError(found, where=str(path))
     try:
         return data.decode("utf-8-sig")
     except UnicodeDecodeError as error:
@@ -136,7 +152,8 @@ def _read_text(path: Path) -> str:
         raise UsageError(message, where=str(path)) from error
 
 
-def _read_project(folder: Path, *, needed: bool) -> ProjectFile | None:
+def read_project(folder: Path, *, needed: bool) -> ProjectFile | None:
+    """Read the pyproject.toml of a folder; None where there is none and it is not ``needed``."""
     path = folder / _PROJECT_FILE
     if not path.is_file():
         if needed:
@@ -181,7 +198,7 @@ def _check_python(project: ProjectFile | None, target: Target) -> None:
         )
 
 
-def _requirements(
+def read_asked(
     args: Namespace,
     environ: Mapping[str, str],
     project: ProjectFile | None,
@@ -334,45 +351,3 @@ def _linked(entry: RequestedRequirement, source: UvSource) -> RequestedRequireme
     changed = Requirement(str(entry.requirement))
     changed.url, changed.specifier = source.value, type(changed.specifier)()
     return replace(entry, requirement=changed)
-
-
-def index_options(
-    args: Namespace,
-    environ: Mapping[str, str],
-    project: ProjectFile | None,
-    files: list[RequirementsFile],
-    sources: Mapping[str, str],
-) -> IndexOptions:
-    """Return which indices flags and files name; the default one is left open."""
-    added = [parse_index_option(text) for text in args.index]
-    links = list(args.find_links)
-    for file in files:
-        added += [AddedIndex(url=url.reveal()) for url in file.extra_index_urls]
-        links += [link if isinstance(link, str) else link.reveal() for link in file.find_links]
-    for index in project.uv.indexes if project is not None else ():
-        if index.default:
-            continue
-        if index.flat or isinstance(index.url, str):
-            links.append(index.url if isinstance(index.url, str) else index.url.reveal())
-        else:
-            added.append(
-                AddedIndex(url=index.url.reveal(), name=index.name, explicit=index.explicit)
-            )
-    return IndexOptions(
-        default_index="",
-        added=tuple(added),
-        sources=sources,
-        excluded=frozenset(args.exclude_index),
-        only_default=args.only_default_index,
-        find_links=tuple(links),
-        recorded=args.recorded or (project is not None and project.recorded),
-        offline=args.offline or environ.get("CUDALOCK_OFFLINE", "") not in ("", "0"),
-        cache_dir=cache_directory(args, environ),
-    )
-
-
-def given_default(args: Namespace, files: list[RequirementsFile]) -> IndexUrl | None:
-    """Return the default index that a flag or a file names."""
-    if args.default_index:
-        return parse_index_url(args.default_index, where="--default-index")
-    return next((file.index_url for file in files if file.index_url is not None), None)

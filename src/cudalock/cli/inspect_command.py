@@ -14,7 +14,7 @@ from urllib.parse import unquote, urlsplit
 
 from cudalock.api import find_wheel, inspect
 from cudalock.cli.default_index import ask_default_index
-from cudalock.cli.inputs import cache_directory, given_default, index_options
+from cudalock.cli.index_options import cache_directory, given_default, index_options
 from cudalock.cli.inspect_text import inspect_text
 from cudalock.cli.terminal import Terminal, printable
 from cudalock.host import Target, TargetOptions, detect_interpreter, make_target

@@ -6,24 +6,45 @@ raises carries its code; anything else is a defect of ours and says so.
 
 import os
 import sys
-from argparse import Namespace
-from collections.abc import Sequence
 
-from cudalock.cli.arguments import parse_arguments
-from cudalock.cli.terminal import Terminal, printable
-from cudalock.errors import CudalockError, UsageError
+from cudalock.cli.stamp import repeat_answer
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from argparse import Namespace
+    from collections.abc import Sequence
+
+    from cudalock.cli.terminal import Terminal
+    from cudalock.errors import CudalockError
 
 __all__ = ["main", "report_error"]
 
 
-def main(argv: Sequence[str] | None = None) -> int:
+def main(argv: "Sequence[str] | None" = None) -> int:
     """Run one command line and return its exit code."""
     arguments = list(sys.argv[1:] if argv is None else argv)
+    if arguments[:1] == ["check"]:
+        # Nothing is imported for an answer that was given before and still holds.
+        answer = repeat_answer(arguments, os.environ)
+        if answer is not None:
+            sys.stdout.write(answer)
+            return 0
+    return _main(arguments)
+
+
+def _main(arguments: list[str]) -> int:
+    from cudalock.cli.arguments import parse_arguments  # noqa: PLC0415 - see `main`
+    from cudalock.cli.terminal import Terminal, printable  # noqa: PLC0415 - as above
+    from cudalock.errors import CudalockError, UsageError  # noqa: PLC0415 - as above
+
     try:
-        args = parse_arguments(arguments, version=_version())
+        # Asking for the version costs a third of a `check`.
+        version = _version() if "--version" in arguments else ""
+        args = parse_arguments(arguments, version=version)
     except UsageError as error:
         sys.stderr.write(f"error: {printable(str(error))}\n")
         return error.exit_code
+    args.words = arguments
     terminal = Terminal(
         environ=os.environ, color=args.color, quiet=args.quiet, verbose=args.verbose
     )
@@ -52,8 +73,28 @@ def main(argv: Sequence[str] | None = None) -> int:
         return 3
 
 
-def _run(args: Namespace, terminal: Terminal) -> int:
+def _run(args: "Namespace", terminal: "Terminal") -> int:
     match args.command:
+        case "check":
+            from cudalock.cli.check_command import run_check  # noqa: PLC0415 - as below
+
+            return run_check(args, os.environ, terminal)
+        case "tree" | "why":
+            from cudalock.cli.tree import run_tree, run_why  # noqa: PLC0415 - as below
+
+            return run_tree(args) if args.command == "tree" else run_why(args)
+        case "diff":
+            from cudalock.cli.diff import run_diff  # noqa: PLC0415 - as below
+
+            return run_diff(args)
+        case "export":
+            from cudalock.cli.export import run_export  # noqa: PLC0415 - as below
+
+            return run_export(args)
+        case "outdated":
+            from cudalock.cli.outdated import run_outdated  # noqa: PLC0415 - as below
+
+            return run_outdated(args, os.environ, terminal)
         case "detect":
             from cudalock.cli.detect import run_detect  # noqa: PLC0415 - one command's imports
 
@@ -80,7 +121,7 @@ def _run(args: Namespace, terminal: Terminal) -> int:
             return run_resolve(args, os.environ, terminal)
 
 
-def _print_error(error: CudalockError) -> None:
+def _print_error(error: "CudalockError") -> None:
     """Print an error as data: ``cudalock/error/1``. `resolve` has it in its own form."""
     import json  # noqa: PLC0415 - only a failed command with this format pays for it
 
@@ -97,7 +138,7 @@ def _print_error(error: CudalockError) -> None:
     sys.stdout.write(json.dumps(form, indent=2) + "\n")
 
 
-def report_error(error: CudalockError, terminal: Terminal) -> None:
+def report_error(error: "CudalockError", terminal: "Terminal") -> None:
     """Tell an error, the flag that would change the outcome, and what was seen all the same."""
     from cudalock.explain.report import format_seen  # noqa: PLC0415 - only for what fails
     from cudalock.explain.rules import rule_of  # noqa: PLC0415 - as above

@@ -8,7 +8,8 @@ from dataclasses import replace
 
 from cudalock.cli.default_index import ask_default_index
 from cudalock.cli.github_form import format_github
-from cudalock.cli.inputs import Inputs, cache_directory, gather
+from cudalock.cli.index_options import cache_directory
+from cudalock.cli.inputs import Inputs, gather
 from cudalock.cli.json_form import error_form, format_json, locked_form, refused_form
 from cudalock.cli.markdown_form import format_markdown
 from cudalock.cli.outcome import (
@@ -18,6 +19,7 @@ from cudalock.cli.outcome import (
     locked_outcome,
     refused_outcome,
 )
+from cudalock.cli.recorded_inputs import describe_inputs
 from cudalock.cli.report import (
     report_conflict,
     report_near_names,
@@ -77,11 +79,13 @@ def _resolve(
                 return _refuse(args, terminal, inputs, session, error)
             download = args.hash_missing == "download"
             resolution = session.settle_hashes(resolution, inputs.request, download=download)
+            lock_folder = inputs.folder if args.output == "-" else inputs.lock_path.parent
             lock = session.lock(
                 resolution,
                 inputs.request,
                 download_hashes=download,
-                folder=inputs.folder if args.output == "-" else inputs.lock_path.parent,
+                folder=lock_folder,
+                inputs=describe_inputs(args, environ, lock_folder),
             )
             requests = session.requests
     written = None if args.dry_run else _write(args, inputs, lock)

@@ -6,48 +6,52 @@ which driver there is, is for ``host``; what a wheel holds, for ``wheel``; what 
 of wheels, for ``resolver``.
 """
 
-from cudalock.cuda.arch import (
-    Architecture,
-    ComputeCapability,
-    parse_architecture,
-    parse_compute_capability,
-)
-from cudalock.cuda.compatibility import cubin_runs, is_tegra, ptx_accepts, ptx_compiles
-from cudalock.cuda.devices import capability_of, class_of
-from cudalock.cuda.drivers import (
-    DriverCuda,
-    default_ptx_isa,
-    driver_cuda,
-    floor_driver,
-    forward_branches,
-    forward_releases,
-    known_majors,
-    known_releases,
-    l4t_cuda,
-    newest_minor,
-    ptx_minimum_cuda,
-    toolkit_driver,
-    toolkit_driver_row,
-)
-from cudalock.cuda.labels import LocalLabel, Rank, Vendor, parse_local_label, rank
-from cudalock.cuda.tables import (
-    DeviceClass,
-    System,
-    Tables,
-    parse_tables,
-    shipped_tables,
-    shipped_tables_text,
-)
-from cudalock.cuda.toolkits import Coverage, coverage, toolkit_targets
-from cudalock.cuda.version import (
-    CudaVersion,
-    DriverVersion,
-    PtxIsa,
-    cuda_from_number,
-    parse_cuda_version,
-    parse_driver_version,
-    parse_ptx_isa,
-)
+from cudalock.lazy import lazy_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cudalock.cuda.arch import (
+        Architecture,
+        ComputeCapability,
+        parse_architecture,
+        parse_compute_capability,
+    )
+    from cudalock.cuda.compatibility import cubin_runs, is_tegra, ptx_accepts, ptx_compiles
+    from cudalock.cuda.devices import capability_of, class_of
+    from cudalock.cuda.drivers import (
+        DriverCuda,
+        default_ptx_isa,
+        driver_cuda,
+        floor_driver,
+        forward_branches,
+        forward_releases,
+        known_majors,
+        known_releases,
+        l4t_cuda,
+        newest_minor,
+        ptx_minimum_cuda,
+        toolkit_driver,
+        toolkit_driver_row,
+    )
+    from cudalock.cuda.labels import LocalLabel, Rank, Vendor, parse_local_label, rank
+    from cudalock.cuda.tables import (
+        DeviceClass,
+        System,
+        Tables,
+        parse_tables,
+        shipped_tables,
+        shipped_tables_text,
+    )
+    from cudalock.cuda.toolkits import Coverage, coverage, toolkit_targets
+    from cudalock.cuda.version import (
+        CudaVersion,
+        DriverVersion,
+        PtxIsa,
+        cuda_from_number,
+        parse_cuda_version,
+        parse_driver_version,
+        parse_ptx_isa,
+    )
 
 __all__ = [
     "Architecture",
@@ -95,3 +99,51 @@ __all__ = [
     "toolkit_driver_row",
     "toolkit_targets",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "arch": (
+            "Architecture",
+            "ComputeCapability",
+            "parse_architecture",
+            "parse_compute_capability",
+        ),
+        "compatibility": ("cubin_runs", "is_tegra", "ptx_accepts", "ptx_compiles"),
+        "devices": ("capability_of", "class_of"),
+        "drivers": (
+            "DriverCuda",
+            "default_ptx_isa",
+            "driver_cuda",
+            "floor_driver",
+            "forward_branches",
+            "forward_releases",
+            "known_majors",
+            "known_releases",
+            "l4t_cuda",
+            "newest_minor",
+            "ptx_minimum_cuda",
+            "toolkit_driver",
+            "toolkit_driver_row",
+        ),
+        "labels": ("LocalLabel", "Rank", "Vendor", "parse_local_label", "rank"),
+        "tables": (
+            "DeviceClass",
+            "System",
+            "Tables",
+            "parse_tables",
+            "shipped_tables",
+            "shipped_tables_text",
+        ),
+        "toolkits": ("Coverage", "coverage", "toolkit_targets"),
+        "version": (
+            "CudaVersion",
+            "DriverVersion",
+            "PtxIsa",
+            "cuda_from_number",
+            "parse_cuda_version",
+            "parse_driver_version",
+            "parse_ptx_isa",
+        ),
+    },
+)

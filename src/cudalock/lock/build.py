@@ -19,7 +19,13 @@ from cudalock.wheel.file_hash import FileHash, claimed_hash
 from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.published import parse_upload_time
 
-__all__ = ["HashesNeededError", "build_lock", "describe_variant", "hashes_needed"]
+__all__ = [
+    "HashesNeededError",
+    "build_lock",
+    "describe_target",
+    "describe_variant",
+    "hashes_needed",
+]
 
 
 class HashesNeededError(LockError):
@@ -68,10 +74,12 @@ def build_lock(
     *,
     requirements: Iterable[str],
     folder: Path | None = None,
+    asked: Mapping[str, TomlValue] | None = None,
 ) -> Lock:
     """Build the lock of a resolution.
 
-    ``requirements`` is what was asked, for the record. ``folder`` is where the lock will stand:
+    ``requirements`` is what was asked, for the record, and ``asked`` what else was, as keys of
+    ``[tool.cudalock]``. ``folder`` is where the lock will stand:
     wheels of this machine are locked by their path from there. Raises `HashesNeededError` with all
     the wheels whose hash is not settled.
     """
@@ -88,7 +96,7 @@ def build_lock(
             for package in resolution.packages
             if (settled := _hash(package)) is not None
         ),
-        tool=_tool(resolution, requirements),
+        tool={**_tool(resolution, requirements), **(asked or {})},
     )
 
 
@@ -108,7 +116,7 @@ def _locked(
     file = package.file
     python = package.metadata.requires_python
     local = local_path(file.url)
-    evidence = {**describe_variant(package), "hash": settled.state}
+    evidence = {**describe_variant(package), **_bonds(package), "hash": settled.state}
     if settled.aside:
         evidence["hashes-aside"] = [f"{a.sha256}: {a.why}" for a in settled.aside]
     return LockedPackage(
@@ -178,24 +186,58 @@ def describe_variant(package: ResolvedPackage) -> dict[str, TomlValue]:
     return described
 
 
-def _tool(resolution: Resolution, requirements: Iterable[str]) -> dict[str, TomlValue]:
-    target = resolution.target
+def _bonds(package: ResolvedPackage) -> dict[str, TomlValue]:
+    """Describe what a wheel asks of the wheels beside it, so that `check` needs no METADATA."""
+    described: dict[str, TomlValue] = {}
+    if package.requires:
+        described["requires"] = list(package.requires)
+    if package.extras:
+        described["extras"] = sorted(package.extras)
+    if package.demands:
+        described["binds"] = [
+            {
+                "package": demand.package,
+                "values": sorted(demand.values),
+                "because": f"{demand.fact.detail} ({demand.fact.source})",
+            }
+            for demand in sorted(package.demands, key=lambda d: (d.package, sorted(d.values)))
+        ]
+    if package.expires is not None:
+        described["expires"] = package.expires.isoformat()
+    return described
+
+
+def describe_target(target: Target) -> dict[str, TomlValue]:
+    """Describe a target as ``[tool.cudalock.target]`` has it; nothing of how it was made."""
     described: dict[str, TomlValue] = {"python": target.python, "platform": target.platform}
     if target.name is not None:
         described["name"] = target.name
-    if target.free_threaded:
-        described["free-threaded"] = True
-    if target.cpu:
-        described["cpu"] = True
     if target.cuda is not None:
         described["cuda"] = str(target.cuda)
         described["cuda-compat"] = target.cuda_compat
-    if target.driver is not None:
-        described["driver"] = str(target.driver)
-    if target.driver_cuda is not None:
-        described["driver-cuda"] = str(target.driver_cuda)
+    for key, value in (
+        ("driver", target.driver),
+        ("driver-cuda", target.driver_cuda),
+        ("compat", target.compat),
+    ):
+        if value is not None:
+            described[key] = str(value)
     if target.capabilities:
         described["sm"] = [str(capability) for capability in target.capabilities]
+    for key, holds in (
+        ("free-threaded", target.free_threaded),
+        ("cpu", target.cpu),
+        ("tegra", target.tegra),
+        ("wsl", target.wsl),
+    ):
+        if holds:
+            described[key] = True
+    return described
+
+
+def _tool(resolution: Resolution, requirements: Iterable[str]) -> dict[str, TomlValue]:
+    target = resolution.target
+    described = describe_target(target)
     detected = sorted(o.field for o in target.origins if o.text.startswith("detected"))
     if detected:
         described["detected"] = detected
@@ -213,4 +255,7 @@ def _tool(resolution: Resolution, requirements: Iterable[str]) -> dict[str, Toml
         tool["toolkit"] = str(resolution.toolkit)
     if resolution.warnings:
         tool["warnings"] = sorted({warning.code for warning in resolution.warnings})
+    held_back = sorted({w.message for w in resolution.warnings if w.code == "held-back"})
+    if held_back:
+        tool["held-back"] = held_back
     return tool

@@ -10,22 +10,12 @@ from pathlib import Path
 from cudalock.errors import UsageError
 from cudalock.lock.atomic import content_digest, follow_links, read_bytes, write_atomically
 from cudalock.lock.comments import merge_comments
-from cudalock.lock.faults import FaultList, LockFaultsError
 from cudalock.lock.model import Lock
 from cudalock.lock.names import check_lock_file_name
-from cudalock.lock.read import parse_lock
+from cudalock.lock.read import decode_lock, parse_lock
 from cudalock.lock.write import format_lock
 
 __all__ = ["read_lock", "write_lock"]
-
-
-def _decode(content: bytes, where: str) -> str:
-    try:
-        return content.decode("utf-8")
-    except UnicodeDecodeError as error:
-        faults = FaultList()
-        faults.add("", f"expected UTF-8, found another byte at offset {error.start}")
-        raise LockFaultsError(faults, where=where) from error
 
 
 def read_lock(path: Path, *, insecure_hosts: AbstractSet[str] = frozenset()) -> Lock:
@@ -39,7 +29,7 @@ def read_lock(path: Path, *, insecure_hosts: AbstractSet[str] = frozenset()) -> 
     if content is None:
         raise UsageError("expected a lock file, found none", where=str(path))
     where = str(path)
-    return parse_lock(_decode(content, where), where=where, insecure_hosts=insecure_hosts)
+    return parse_lock(decode_lock(content, where), where=where, insecure_hosts=insecure_hosts)
 
 
 def write_lock(path: Path, lock: Lock, *, insecure_hosts: AbstractSet[str] = frozenset()) -> bool:
@@ -57,7 +47,7 @@ def write_lock(path: Path, lock: Lock, *, insecure_hosts: AbstractSet[str] = fro
     old = read_bytes(path)
     if old is not None and old != text.encode():
         where = str(path)
-        old_text = _decode(old, where)
+        old_text = decode_lock(old, where)
         parse_lock(old_text, where=where, insecure_hosts=insecure_hosts)
         text = merge_comments(old_text, text)
     return write_atomically(path, text.encode(), expected=content_digest(old))

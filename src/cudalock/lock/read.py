@@ -19,7 +19,7 @@ from cudalock.lock.faults import FaultList, LockFaultsError, key_path, quoted
 from cudalock.lock.model import LARGEST_LOCK, Lock, LockedPackage, LockedWheel, TomlValue
 from cudalock.lock.rules import check_document, check_package, check_together
 
-__all__ = ["parse_lock"]
+__all__ = ["decode_lock", "parse_lock"]
 
 _T = TypeVar("_T")
 
@@ -238,6 +238,15 @@ def _read_document(
     if whole and reader.faults.count == before:
         check_together(lock, reader.faults)
     return lock
+
+
+def decode_lock(content: bytes, where: str) -> str:
+    """Decode the bytes of a lock file; raise ``LockFaultsError`` for what is not UTF-8."""
+    try:
+        return content.decode("utf-8")
+    except UnicodeDecodeError as error:
+        message = f"expected UTF-8, found another byte at offset {error.start}"
+        raise _single(message, where) from error
 
 
 def parse_lock(text: str, *, where: str, insecure_hosts: AbstractSet[str] = frozenset()) -> Lock:

@@ -21,8 +21,11 @@ from cudalock.host import Target, compat_package
 from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.request import VerifySm
 from cudalock.wheel.evidence import Variant
-from cudalock.wheel.gpu_service import gpu_service
 from cudalock.wheel.knowledge import Knowledge
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cudalock.wheel.gpu_service import GpuService
 
 __all__ = [
     "Demand",
@@ -159,13 +162,7 @@ def _unserved(project: str, variant: Variant, pins: Pins) -> list[Violation]:
     found = []
     for capability in target.capabilities:
         package = f"<gpu {capability}>"
-        service = gpu_service(
-            variant,
-            capability,
-            driver_cuda=pins.driver_cuda,
-            knowledge=pins.knowledge,
-            project=project,
-        )
+        service = _service(project, variant, capability, pins)
         detail = source = ""
         pin = pins.facts[package]
         strict = pins.verify_sm == "strict"
@@ -190,6 +187,23 @@ def _unserved(project: str, variant: Variant, pins: Pins) -> list[Violation]:
             )
             found.append(Violation(package=package, fact=fact, pin=pin))
     return found
+
+
+def _service(
+    project: str, variant: Variant, capability: ComputeCapability, pins: Pins
+) -> "GpuService | None":
+    if variant.device_code is None and variant.facts is None:
+        return None
+    # Most wheels hold none, and who reads a lock has none at all.
+    from cudalock.wheel.gpu_service import gpu_service  # noqa: PLC0415 - see above
+
+    return gpu_service(
+        variant,
+        capability,
+        driver_cuda=pins.driver_cuda,
+        knowledge=pins.knowledge,
+        project=project,
+    )
 
 
 def _every_library(capability: ComputeCapability) -> Fact:

@@ -16,9 +16,10 @@ from cudalock.resolver.resolution import ResolvedPackage, SetWarning
 from cudalock.resolver.trains import ALIGNED_BY_DAY
 from cudalock.resolver.world import World
 from cudalock.wheel.knowledge import Train
+from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.published import nightly_day, published
 
-__all__ = ["nightly_warnings"]
+__all__ = ["expiry", "nightly_warnings"]
 
 
 def nightly_warnings(
@@ -155,21 +156,28 @@ def _of_another_day(
     return not pins and other is not None and other != day
 
 
+def expiry(world: World, file: ListedFile) -> date | None:
+    """Return about when the publisher drops a nightly; None for any other file."""
+    when = published(file)
+    if not file.nightly or when is None or file.index not in world.nightly_days:
+        return None
+    day = nightly_day(file.wheel.version) or when.start.date()
+    return day + timedelta(days=world.nightly_days[file.index])
+
+
 def _expiring(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
     """Say when the publisher drops the nightlies of the set."""
     by_index: dict[str, list[tuple[date, str]]] = {}
     for package in packages:
-        when = published(package.file)
-        if package.file.nightly and when is not None and package.file.index in world.nightly_days:
-            day = nightly_day(package.version) or when.start.date()
+        day = expiry(world, package.file)
+        if day is not None:
             by_index.setdefault(package.file.index, []).append((day, _name(package)))
     for index, found in sorted(by_index.items()):
         days = world.nightly_days[index]
-        oldest = min(day for day, _ in found)
         names = ", ".join(name for _, name in found)
         yield SetWarning(
             code="nightly-expires",
-            message=f"dropped by `{index}` about {oldest + timedelta(days=days)}: {days} days after "
+            message=f"dropped by `{index}` about {min(day for day, _ in found)}: {days} days after "
             f"their day nightlies are removed, and the lock can be installed no more ({names})",
             facts=tuple(name for _, name in found),
         )

@@ -14,7 +14,7 @@ from cudalock.resolver.demands import TOOLKIT
 from cudalock.resolver.engine import Solution
 from cudalock.resolver.file_notes import file_warnings, hash_warnings
 from cudalock.resolver.held_back import held_back_warnings
-from cudalock.resolver.nightly_notes import nightly_warnings
+from cudalock.resolver.nightly_notes import expiry, nightly_warnings
 from cudalock.resolver.resolution import (
     Resolution,
     ResolvedPackage,
@@ -91,6 +91,9 @@ def _package(world: World, solution: Solution, project: str) -> ResolvedPackage:
         dependencies=tuple(sorted({e.node for e in edges if not e.node.startswith("<")})),
         rivals=_rivals(world, candidate),
         proofs=proofs(world, solution, candidate),
+        requires=tuple(sorted({e.fact.detail for e in edges if not e.node.startswith("<")})),
+        demands=details.demands,
+        expires=expiry(world, candidate.file),
     )
 
 

@@ -2,6 +2,7 @@
 
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
+from datetime import date
 from typing import Literal
 
 from packaging.version import Version
@@ -12,7 +13,7 @@ from cudalock.host import Target, compat_package
 from cudalock.resolver.admission import obstacle
 from cudalock.resolver.candidates import Candidate
 from cudalock.resolver.conflict import NoSolutionError, make_conflict
-from cudalock.resolver.demands import make_pins, variant_violations
+from cudalock.resolver.demands import Demand, make_pins, variant_violations
 from cudalock.resolver.engine import Progress, Solution, search
 from cudalock.resolver.exhaustive import Refusal, Witness, prove
 from cudalock.resolver.request import Edge
@@ -54,6 +55,8 @@ class ResolvedPackage:
     ``rivals`` are the other files of its release that any index was seen to list.
     ``variants`` is the metadata of its version's wheel variants, where there are any. ``proofs`` say how
     it is known that a native wheel fits.
+    ``requires`` are the requirements in force, without their markers, ``demands`` what it asks of
+    virtual packages; ``expires`` is the day on which its publisher drops it, of a nightly.
     """
 
     project: str
@@ -67,6 +70,9 @@ class ResolvedPackage:
     hash: FileHash | None = None
     rivals: tuple[ListedFile, ...] = ()
     proofs: tuple[Proof, ...] = ()
+    requires: tuple[str, ...] = ()
+    demands: tuple[Demand, ...] = ()
+    expires: date | None = None
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)

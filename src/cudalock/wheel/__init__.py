@@ -5,10 +5,14 @@ dependency specifiers. Reading a wheel's bytes beyond METADATA begins in `conten
 imported by those who need it; which index a file comes from is `index/`'s business.
 """
 
-from cudalock.wheel.filename import WheelFile, parse_wheel_file
-from cudalock.wheel.knowledge import Knowledge
-from cudalock.wheel.listing import FileRejection, IndexAnswer, ListedFile, ProjectListing
-from cudalock.wheel.metadata import CoreMetadata, parse_core_metadata
+from cudalock.lazy import lazy_names
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cudalock.wheel.filename import WheelFile, parse_wheel_file
+    from cudalock.wheel.knowledge import Knowledge
+    from cudalock.wheel.listing import FileRejection, IndexAnswer, ListedFile, ProjectListing
+    from cudalock.wheel.metadata import CoreMetadata, parse_core_metadata
 
 __all__ = [
     "CoreMetadata",
@@ -21,3 +25,13 @@ __all__ = [
     "parse_core_metadata",
     "parse_wheel_file",
 ]
+
+__getattr__ = lazy_names(
+    __name__,
+    {
+        "filename": ("WheelFile", "parse_wheel_file"),
+        "knowledge": ("Knowledge",),
+        "listing": ("FileRejection", "IndexAnswer", "ListedFile", "ProjectListing"),
+        "metadata": ("CoreMetadata", "parse_core_metadata"),
+    },
+)

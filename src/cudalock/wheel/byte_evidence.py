@@ -9,12 +9,15 @@ that differ in such a number alone.
 import re
 from collections.abc import Iterator
 
-from cudalock.wheel.contents import WheelContents
 from cudalock.wheel.evidence import Observation
 from cudalock.wheel.knowledge import Knowledge
-from cudalock.wheel.library import Library
 from cudalock.wheel.library_names import graft_of
-from cudalock.wheel.wheel_facts import WheelFacts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cudalock.wheel.contents import WheelContents
+    from cudalock.wheel.library import Library
+    from cudalock.wheel.wheel_facts import WheelFacts
 
 __all__ = [
     "builds_of_libraries",
@@ -55,7 +58,7 @@ def names_a_torch(path: str) -> bool:
     return any(match[1].lower() == "torch" for match in _BUILD.finditer(path))
 
 
-def builds_of_libraries(contents: WheelContents) -> list[tuple[Library, ...]]:
+def builds_of_libraries(contents: "WheelContents") -> "list[tuple[Library, ...]]":
     """Return the libraries of a wheel, several builds of one together; copies are left out."""
     groups: dict[str, list[Library]] = {}
     for library in contents.libraries:
@@ -64,7 +67,7 @@ def builds_of_libraries(contents: WheelContents) -> list[tuple[Library, ...]]:
     return [tuple(group) for group in groups.values()]
 
 
-def installed_libraries(contents: WheelContents) -> Iterator[tuple[str, tuple[int, int]]]:
+def installed_libraries(contents: "WheelContents") -> Iterator[tuple[str, tuple[int, int]]]:
     """Yield the paths of native files that a wheel installs, each with CRC-32 and length of its bytes."""
     for library in contents.libraries:
         match = _SPREAD.match(library.path)
@@ -74,7 +77,7 @@ def installed_libraries(contents: WheelContents) -> Iterator[tuple[str, tuple[in
 
 
 def observe_bytes(
-    facts: WheelFacts, knowledge: Knowledge, *, wanted: int | None
+    facts: "WheelFacts", knowledge: Knowledge, *, wanted: int | None
 ) -> tuple[Observation, ...]:
     """Observe which CUDA runtime a wheel's libraries load; ``wanted`` is the target's major.
 
@@ -113,7 +116,7 @@ def observe_bytes(
     return (Observation(kind="needed", text=text, source=source, major=major),)
 
 
-def _majors(library: Library, knowledge: Knowledge) -> dict[int, tuple[int, str, str]]:
+def _majors(library: "Library", knowledge: Knowledge) -> dict[int, tuple[int, str, str]]:
     """Return the CUDA majors that a library's needs belong to, each with what tells it best.
 
     Copies that a wheel carries count as well: they tell what it was built with.
@@ -131,7 +134,7 @@ def _majors(library: Library, knowledge: Knowledge) -> dict[int, tuple[int, str,
     return found
 
 
-def speaks_of_cuda(contents: WheelContents, knowledge: Knowledge) -> bool:
+def speaks_of_cuda(contents: "WheelContents", knowledge: Knowledge) -> bool:
     """Whether anything that was read of a wheel has to do with CUDA or torch."""
     return bool(contents.loose) or any(
         library.code.containers

@@ -28,7 +28,10 @@ from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.metadata import CoreMetadata
 from cudalock.wheel.names import format_quoted
 from cudalock.wheel.variant_match import variant_bound, variant_code
-from cudalock.wheel.wheel_facts import WheelFacts
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cudalock.wheel.wheel_facts import WheelFacts
 
 __all__ = [
     "Observation",
@@ -83,7 +86,7 @@ class Variant:
     runtime: int | None = None
     evidence: tuple[Observation, ...] = ()
     device_code: DeviceCode | None = None
-    facts: WheelFacts | None = None
+    facts: "WheelFacts | None" = None
 
     @property
     def decisive(self) -> Observation | None:

@@ -12,15 +12,18 @@ from typing import Literal
 
 from packaging.version import Version
 
-from cudalock.wheel.contents import WheelContents
 from cudalock.wheel.listing import ListedFile
-from cudalock.wheel.reading import Depth
+
+TYPE_CHECKING = False
+if TYPE_CHECKING:
+    from cudalock.wheel.contents import WheelContents
+    from cudalock.wheel.reading import Depth
 
 __all__ = ["DEPTHS", "ExportTable", "FactBook", "Tier", "WheelFacts", "fact_key", "symbol_digest"]
 
 Tier = Literal["T1", "T2", "T3", "T4"]
-DEPTHS: dict[Tier, Depth] = {"T1": "names", "T2": "needs", "T3": "presence", "T4": "full"}
-_TIERS: dict[Depth, Tier] = {depth: tier for tier, depth in DEPTHS.items()}
+DEPTHS: "dict[Tier, Depth]" = {"T1": "names", "T2": "needs", "T3": "presence", "T4": "full"}
+_TIERS: "dict[Depth, Tier]" = {depth: tier for tier, depth in DEPTHS.items()}
 
 DIGEST = 5
 """Bytes of a symbol's digest: two names of 150,000 share one with a chance of 1 in 7,000,000."""
@@ -31,7 +34,7 @@ class WheelFacts:
     """What was read of one wheel. ``origin``: with cudalock, kept from an earlier run, or just now."""
 
     filename: str
-    contents: WheelContents
+    contents: "WheelContents"
     origin: Literal["shipped", "kept", "read"] = "read"
     date: str = ""
 
