@@ -1,7 +1,7 @@
 """What was read of a wheel, from a few words: for scenarios, and for tests of what follows from it.
 
 ``make_contents`` takes a table: ``tier`` (T4), ``files`` (files of device code by what they are for:
-``{ sm_100a = 12 }``) and ``libraries``, each a table of ``path``, ``needed`` (sonames), ``code`` (a list of containers, each
+``{ sm_100a = 12 }``), ``named = true`` (only the names of those files were seen) and ``libraries``, each a table of ``path``, ``needed`` (sonames), ``code`` (a list of containers, each
 what it holds: ``"sm_80 sm_90a compute_90@8.7"``), ``torch`` (undefined symbols), ``seen`` (``whole`` at T4, else
 ``head``), ``bytes`` (a number that stands for its content), ``inexact = true`` (its symbols may not be all).
 """
@@ -25,7 +25,7 @@ _LIBRARY_KEYS = {"path", "needed", "code", "torch", "seen", "bytes", "inexact", 
 
 def make_contents(table: Mapping[str, Any]) -> WheelContents:
     """Return contents; a key that means nothing is an error."""
-    unknown = set(table) - {"tier", "files", "libraries"}
+    unknown = set(table) - {"tier", "files", "libraries", "named"}
     for each in table.get("libraries", []):
         unknown |= set(each) - _LIBRARY_KEYS
     if unknown:
@@ -34,7 +34,8 @@ def make_contents(table: Mapping[str, Any]) -> WheelContents:
     libraries = tuple(
         make_library(each, whole=depth == "full") for each in table.get("libraries", [])
     )
-    loose = tuple(_loose(name, count) for name, count in table.get("files", {}).items())
+    read = not table.get("named", False)
+    loose = tuple(_loose(name, count, read) for name, count in table.get("files", {}).items())
     return WheelContents(
         size=1000,
         depth=depth,
@@ -86,13 +87,13 @@ def _image(text: str) -> Image:
     return Image(kind="cubin", architecture=architecture, version=(1, 8))
 
 
-def _loose(name: str, count: int) -> LooseCode:
+def _loose(name: str, count: int, read: bool) -> LooseCode:
     architecture = parse_architecture(name)
     return LooseCode(
         path=f"cubins/{name}.cubin",
         crc32=0,
         size=0,
         code=BareCubin(number=architecture.number, suffix=architecture.suffix),
-        read=True,
+        read=read,
         count=count,
     )

@@ -3,7 +3,7 @@
 import hashlib
 import json
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -39,6 +39,7 @@ class Site:
         requires: Sequence[str] = (),
         requires_python: str | None = None,
         extras: Sequence[str] = (),
+        files: Mapping[str, bytes] | None = None,
     ) -> Path:
         path = make_wheel(
             self.folder,
@@ -48,6 +49,7 @@ class Site:
             requires=requires,
             requires_python=requires_python,
             extras=extras,
+            files=files,
         )
         self.files.setdefault(name, []).append(path)
         return path

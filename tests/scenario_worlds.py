@@ -8,7 +8,7 @@ index), ``variants = true`` (wheel variants are candidates), ``variants-json`` (
 "project version"), ``exports`` (what releases of a project export for extensions), ``verify-sm``, ``target``, ``expect``.
 
 A wheel is a table: ``file`` (its name), ``index``, ``folder``, ``url``, ``requires``, ``extras``,
-``python`` (Requires-Python), ``nightly``, ``yanked``, ``uploaded`` (its upload time), ``sha256`` (what its index claims: two hexadecimal
+``python`` (Requires-Python), ``nightly``, ``yanked``, ``uploaded`` (its upload time), ``size`` (bytes), ``sha256`` (what its index claims: two hexadecimal
 digits stand for a hash), ``elsewhere = true`` (another index lists it and it was seen in passing), ``metadata = false`` (none can be had) or
 ``metadata = "broken"`` (what there is cannot be read), ``bytes`` (what is in it for those who read it: see `contents_builder.py`). ``expect`` holds ``pins`` (the whole set),
 ``refused`` (every fact of the conflict: kind, subject, words of its detail) or ``stopped``
@@ -68,7 +68,7 @@ _KEYS = {
 }
 _WHEEL_KEYS = {
     *("file", "index", "folder", "url", "requires", "extras", "python", "nightly", "yanked"),
-    *("metadata", "uploaded", "sha256", "elsewhere", "bytes"),
+    *("metadata", "uploaded", "sha256", "elsewhere", "bytes", "size"),
 }
 _TARGET_KEYS = {
     *("python", "platform", "driver", "driver-cuda", "cuda", "cuda-compat", "compat", "sm", "cpu"),
@@ -305,6 +305,7 @@ def _listed(table: Mapping[str, Any]) -> ListedFile:
         yanked=table.get("yanked", False),
         nightly=table.get("nightly", False),
         upload_time=table.get("uploaded"),
+        size=table.get("size"),
         metadata=metadata,
     )
 

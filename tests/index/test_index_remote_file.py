@@ -7,10 +7,11 @@ import pytest
 
 from cudalock.index.client import Client
 from cudalock.index.failures import BodyError, RangeError, TransportError
+from cudalock.wheel.zip_directory import DIRECTORY_TAIL
 from loopback import Asked, Reply, serve, serve_file
 
 CONTENT = bytes(range(256)) * 4096
-TAIL = 64 * 1024
+TAIL = DIRECTORY_TAIL
 
 
 @pytest.fixture

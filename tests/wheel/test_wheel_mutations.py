@@ -4,9 +4,12 @@ Each reader gets 2,000 mutated inputs in every run, and 100,000 in the run of `m
 draws seeds, each of which is twenty inputs: a failure names the seed that makes it again.
 """
 
+import json
 import random
 import struct
 from collections.abc import Callable
+from dataclasses import replace
+from typing import Any
 
 import pytest
 from hypothesis import HealthCheck, given, settings
@@ -14,13 +17,20 @@ from hypothesis import strategies as st
 
 from archive_builder import make_zip, make_zip64
 from cudalock.cuda import ComputeCapability, CudaVersion
-from cudalock.errors import CudalockError
+from cudalock.errors import CudalockError, WheelError
+from cudalock.wheel.byte_evidence import observe_bytes, speaks_of_cuda
 from cudalock.wheel.contents import inspect_wheel
+from cudalock.wheel.contents_form import dump_contents, load_contents, shortened
 from cudalock.wheel.coverage import coverage_of, loose_coverage, trace_compiler
 from cudalock.wheel.elf import ElfReader
+from cudalock.wheel.evidence import conclude
 from cudalock.wheel.fatbin import FatbinScanner
+from cudalock.wheel.gpu_service import gpu_service
 from cudalock.wheel.images import architectures_in_notes, parse_cubin_head, parse_ptx_head
+from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.range_source import BytesSource, CountingSource
+from cudalock.wheel.torch_exports import missing_symbols
+from cudalock.wheel.wheel_facts import WheelFacts
 from cudalock.wheel.zip_directory import read_directory
 from cudalock.wheel.zip_member import CHUNK, RATIO_LIMIT, MemberReader
 from elf_builder import Symbol, make_library
@@ -200,7 +210,69 @@ def _try_wheel(rng: random.Random) -> None:
     loose_coverage(contents.loose, _DEVICE, _DRIVER)
 
 
-_READERS = [_try_archive, _try_library, _try_device_code, _try_wheel]
+_FORMS = [
+    dump_contents(inspect_wheel(BytesSource(wheel), depth=depth))
+    for wheel in _WHEELS
+    for depth in ("needs", "full")
+]
+_OTHER: list[Any] = [
+    None,
+    True,
+    0,
+    -1,
+    2**70,
+    0.5,
+    "",
+    "sm_120",
+    "bare 100?",
+    "\ud800",
+    [],
+    [[]],
+    {},
+]
+
+
+def _mutate_form(form: object, rng: random.Random) -> Any:  # noqa: ANN401 - any JSON
+    """Change a copy of JSON data in one place, or its text in a few."""
+    if rng.random() < 0.3:
+        try:
+            return json.loads(_mutate(json.dumps(form).encode(), rng))
+        except (ValueError, RecursionError):
+            return rng.choice(_OTHER)
+    root = [json.loads(json.dumps(form))]
+    parent: Any = root
+    key: Any = 0
+    while (inner := parent[key]) and isinstance(inner, (dict, list)) and rng.random() < 0.8:
+        parent, key = (
+            inner,
+            rng.choice(list(inner) if isinstance(inner, dict) else range(len(inner))),
+        )
+    if rng.random() < 0.2:
+        del parent[key]
+    else:
+        parent[key] = rng.choice([*_OTHER, root[0], _FORMS[0]["libraries"], parent[key]])
+    return root[0] if root else None
+
+
+def _try_form(rng: random.Random) -> None:
+    form = _mutate_form(rng.choice(_FORMS), rng)
+    try:
+        contents = load_contents(form)
+    except WheelError:
+        return
+    # What was let in can be concluded from, and be kept again.
+    facts = WheelFacts(filename="left.whl", contents=contents)
+    assert facts.tier in ("T1", "T2", "T3", "T4")
+    assert load_contents(dump_contents(contents)) == contents
+    nothing = Knowledge()
+    variant = replace(conclude(observe_bytes(facts, nothing, wanted=13), native=True), facts=facts)
+    speaks_of_cuda(contents, nothing)
+    gpu_service(variant, _DEVICE, driver_cuda=_DRIVER, knowledge=nothing, project="left")
+    for library in shortened(contents).libraries:
+        missing_symbols(contents, library, frozenset[str]())
+
+
+_READERS = [_try_archive, _try_library, _try_device_code, _try_wheel, _try_form]
 _QUICK = settings(max_examples=100, suppress_health_check=[HealthCheck.too_slow])
 _LONG = settings(max_examples=5000, suppress_health_check=[HealthCheck.too_slow])
 _SEEDS = st.integers(0, 2**48)

@@ -2,7 +2,7 @@
 
 ``indices/evidence/`` has one JSON file a wheel, by its file name, and ``exports.bin``, what releases of a
 project export for extensions. Both are made by ``scripts/ship_evidence.py``. Facts that were read here are
-kept in the cache by the wheel's sha256 and the reader's version; the deepest reading stays.
+kept in the cache by the wheel's sha256 and the reader's version; of both, the deeper reading counts.
 """
 
 import json
@@ -31,6 +31,8 @@ from cudalock.wheel.wheel_facts import DIGEST, ExportTable, FactBook, WheelFacts
 __all__ = ["Exports", "KeptFacts", "ShippedFacts", "format_exports", "format_facts", "open_book"]
 
 _FOR_EVER = 10 * 365 * 24 * 3600.0
+# What was read in parts is of no hash that was computed: another answer than the file looks broken, too.
+_FAILURE_SECONDS = 7 * 24 * 3600.0
 _KEPT_LIMIT = 64 * 1024 * 1024
 _EXPORTS = "exports.bin"
 _MASKS = 8
@@ -62,7 +64,7 @@ class ShippedFacts:
             return frozenset()
 
     def find(self, file: ListedFile) -> WheelFacts | None:
-        """Return the facts of a wheel if a file has them for a hash that its index claims.
+        """Return the facts of a wheel if a file has them for the one hash that its index claims.
 
         Raises `DataFileError` for a file that is broken.
         """
@@ -72,24 +74,21 @@ class ShippedFacts:
         path = self._directory / name
         try:
             form = json.loads(path.read_bytes())
-            if form["sha256"] not in file.sha256:
+            if (form["sha256"],) != file.sha256:
                 return None
-            contents = load_contents(form)
-        except (OSError, ValueError, KeyError, TypeError, RecursionError, WheelError) as error:
+            contents, date = load_contents(form), str(form["date"])
+        except (OSError, ValueError, LookupError, TypeError, RecursionError, WheelError) as error:
             raise DataFileError([f"expected the facts of a wheel: {error}"], where=name) from error
-        return WheelFacts(
-            filename=file.filename, contents=contents, origin="shipped", date=str(form["date"])
-        )
+        return WheelFacts(filename=file.filename, contents=contents, origin="shipped", date=date)
 
     @cached_property
     def tables(self) -> tuple[ExportTable, ...]:
         """What releases export, newest first; raises `DataFileError` for a file that is broken."""
         if _EXPORTS not in self._names:
             return ()
-        data = (self._directory / _EXPORTS).read_bytes()
         try:
-            return _parse_exports(data)
-        except (ValueError, KeyError, TypeError, WheelError) as error:
+            return _parse_exports((self._directory / _EXPORTS).read_bytes())
+        except (OSError, ValueError, LookupError, TypeError, RecursionError, WheelError) as error:
             raise DataFileError([f"expected tables of exports: {error}"], where=_EXPORTS) from error
 
 
@@ -173,14 +172,14 @@ class KeptFacts:
         self._store(file, dump_contents(facts.contents))
 
     def keep_failure(self, file: ListedFile, reason: str) -> None:
-        """Keep why the bytes of a wheel are no wheel's: they will not change."""
-        self._store(file, {"failure": reason})
+        """Keep for a week why the bytes of a wheel are no wheel's."""
+        self._store(file, {"failure": reason}, seconds=_FAILURE_SECONDS)
 
-    def _store(self, file: ListedFile, form: dict[str, Any]) -> None:
+    def _store(self, file: ListedFile, form: dict[str, Any], *, seconds: float = _FOR_EVER) -> None:
         key = _key(file)
         if key is not None:
             data = zlib.compress(json.dumps(form, separators=(",", ":")).encode())
-            self._client.keep(key, data, seconds=_FOR_EVER)
+            self._client.keep(key, data, seconds=seconds)
 
 
 def open_book(directory: Path, client: Client) -> FactBook:
@@ -188,8 +187,10 @@ def open_book(directory: Path, client: Client) -> FactBook:
     shipped, kept = ShippedFacts(directory), KeptFacts(client)
 
     def find(file: ListedFile) -> WheelFacts | None:
-        found = shipped.find(file) or kept.find(file)
-        return found if isinstance(found, WheelFacts) else None
+        found = [each for each in (shipped.find(file), kept.find(file)) if each is not None]
+        facts = [each for each in found if isinstance(each, WheelFacts)]
+        # Of two as deep, the first: those that come along.
+        return max(facts, key=lambda each: each.tier, default=None)
 
     return FactBook(tables=shipped.tables, find=find)
 

@@ -317,7 +317,8 @@ def _bundled_compilers(entry: Entry) -> Iterator[BundledCompiler]:
 def _shared_libraries(entry: Entry) -> Iterator[SharedLibrary]:
     table = entry.table("names", "numbers")
     names, numbers = table.get("names"), table.get("numbers")
-    if not isinstance(names, list) or not all(isinstance(n, str) and _STEM.match(n) for n in names):
+    sound = isinstance(names, list) and all(isinstance(n, str) and _STEM.match(n) for n in names)
+    if not isinstance(names, list) or not names or not sound:
         entry.fault("value.names", f"expected names such as `libcudart`, found `{names!r}`")
         names = []
     majors: list[tuple[int, int]] = []

@@ -1,6 +1,6 @@
 """A wheel on an index as a file of which parts are read: its end, pieces, and streams.
 
-The first request brings the last 64 KiB, which hold the zip directory of nearly every wheel, and the
+The first request brings a little more than the last 64 KiB, which hold the zip directory of nearly every wheel, and the
 file's length; what lies in them is never asked for again. All parts are of one version of the
 file: a strong ETag goes with every request, and a length that changes is an error.
 """
@@ -11,10 +11,9 @@ from cudalock.index.address import shown_url
 from cudalock.index.exchange import Exchange
 from cudalock.index.failures import BodyError
 from cudalock.index.ranges import FetchedPart, fetch_middle, fetch_suffix, stream_middle
+from cudalock.wheel.zip_directory import DIRECTORY_TAIL
 
 __all__ = ["RemoteFile"]
-
-_TAIL = 64 * 1024
 
 
 class RemoteFile:
@@ -28,7 +27,7 @@ class RemoteFile:
         """Ask for the end of the file; ``size`` is what an index claims, which must hold."""
         self._exchange = exchange
         self._url = url
-        self._tail = fetch_suffix(exchange, url, _TAIL)
+        self._tail = fetch_suffix(exchange, url, DIRECTORY_TAIL)
         if size is not None and self._tail.total != size:
             raise BodyError(
                 f"expected a file of {size} bytes as the index says, found {self._tail.total}",

@@ -105,7 +105,8 @@ class WheelReading:
             self._book.add_failure(file, kept)
             return False
         if self._client.offline:
-            self._book.add_failure(file, "offline, and never read before")
+            deep = " so deep" if isinstance(kept, WheelFacts) else ""
+            self._book.add_failure(file, f"offline, and never read{deep} before")
             return False
         return True
 

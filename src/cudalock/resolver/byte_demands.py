@@ -60,7 +60,7 @@ def release_demands(project: str, version: Version, tables: Iterable[ExportTable
             ),
         )
         for table in tables
-        if table.project == project and table.release.public == version.public
+        if table.project == project and Version(table.release.public) == Version(version.public)
     ]
 
 

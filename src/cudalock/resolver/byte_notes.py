@@ -13,7 +13,7 @@ from cudalock.resolver.facts import FactKind
 from cudalock.resolver.path_clashes import path_clashes
 from cudalock.resolver.resolution import Proof, ResolvedPackage, SetWarning
 from cudalock.resolver.world import World
-from cudalock.wheel.byte_evidence import builds_of_libraries, split_soname
+from cudalock.wheel.byte_evidence import builds_of_libraries, cuda_major_of, split_soname
 from cudalock.wheel.contents import external_needs
 from cudalock.wheel.gpu_service import GpuService, gpu_service
 from cudalock.wheel.wheel_facts import WheelFacts
@@ -57,9 +57,9 @@ def _unbrought(
         for library in group:
             found = {}
             for name in external_needs(facts.contents, library) or ():
-                entry = world.knowledge.shared_library(split_soname(name)[0])
-                if entry is not None and present.isdisjoint(entry.providers):
-                    found[name] = entry.providers
+                providers = _providers(world, name)
+                if providers and present.isdisjoint(providers):
+                    found[name] = providers
             answers.append(found)
         # Of builds of one library the one that finds most is loaded.
         for name, providers in min(answers, key=len).items():
@@ -73,6 +73,19 @@ def _unbrought(
             f"and its METADATA does not ask for: {brings} would bring it",
             facts=tuple(f"{name}: {', '.join(providers)}" for name in sorted(names)),
         )
+
+
+def _providers(world: World, name: str) -> tuple[str, ...]:
+    """Return who brings a library of this name for its CUDA major, or else for the target's."""
+    entry = world.knowledge.shared_library(split_soname(name)[0])
+    if entry is None:
+        return ()
+    major = cuda_major_of(name, world.knowledge)
+    if major is None and world.target.cuda is not None:
+        major = world.target.cuda.major
+    known = world.knowledge.runtime_libraries
+    majors = {p: {each.major for each in known if each.project == p} for p in entry.providers}
+    return tuple(p for p in entry.providers if not majors[p] or major in majors[p])
 
 
 def proofs(world: World, solution: Solution, candidate: Candidate) -> tuple[Proof, ...]:
@@ -113,10 +126,19 @@ def _gpus(world: World, candidate: Candidate) -> Iterator[Proof | None]:
         rule = f"gpu {capability}"
         if service is not None:
             yield Proof(rule=rule, state=_certainty(service), text=_coverage(service))
+        elif candidate.project in world.knowledge.cuda_libraries:
+            # What CUDA's own libraries run on is their toolkit's business.
+            continue
         elif variant.facts is not None and variant.facts.contents.complete:
-            yield Proof(rule=rule, state="proven", text="no device code in it")
+            yield Proof(rule=rule, state="proven", text=_without_code(variant.facts))
         elif variant.state == "known":
             yield Proof(rule=rule, state="unknown", text="its device code was not read")
+
+
+def _without_code(facts: WheelFacts) -> str:
+    contents = facts.contents
+    code = any(lib.code.containers or lib.code.bare_cubins for lib in contents.libraries)
+    return "no device code of its own in it" if code or contents.loose else "no device code in it"
 
 
 def _certainty(service: GpuService) -> State:
@@ -144,7 +166,9 @@ def _torch(world: World, solution: Solution, candidate: Candidate) -> Iterator[P
                 lib.torch is not None and lib.torch.undefined for lib in facts.contents.libraries
             ):
                 text = f"every symbol it needs is exported ({table.source})"
-                state: State = "assumed" if table.partial else "proven"
+                # Of a library that was read in part there may be symbols that nobody saw.
+                seen = all(lib.torch and lib.torch.exact for lib in facts.contents.libraries)
+                state: State = "proven" if seen and not table.partial else "assumed"
                 yield Proof(rule=f"lib{project}", state=state, text=text)
             return
     for demand in world.details(candidate).demands:

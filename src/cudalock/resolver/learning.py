@@ -114,7 +114,9 @@ def _unread(world: World, solution: Solution) -> Iterator[Wanted]:
             small = cuda and file.size is not None and file.size < _WHOLE_BELOW
             yield Wanted(file=file, tier="T4" if small else "T2", whole_below=_WHOLE_BELOW)
         elif policy == "strict" and facts.tier != "T4" and _undecided(world, candidate):
-            yield Wanted(file=file, tier="T3")
+            # What files of device code hold is told by their names until all of them are read.
+            unread = any(not code.read for code in facts.contents.loose)
+            yield Wanted(file=file, tier="T4" if facts.tier == "T3" and unread else "T3")
 
 
 def _is_of_cuda(world: World, candidate: Candidate) -> bool:
@@ -149,6 +151,8 @@ def _undecided(world: World, candidate: Candidate) -> list[str]:
         elif service.undecided:
             names = ", ".join(each.name for each in service.undecided)
             found.append(f"{names} for {capability.sm}")
+        elif not service.read:
+            found.append(f"code for {capability.sm} is only said to be in it ({service.source})")
     return found
 
 
@@ -200,10 +204,10 @@ def _carried_over(world: World, solution: Solution) -> Solution | None:
     """Return the solution in a world where more is known, None where it does not hold any more."""
     candidates: dict[str, Candidate] = {}
     for project, old in solution.candidates.items():
-        options = world.options(project, nightly=old.file.nightly)
         if old.direct:
             candidates[project] = world.direct(project, old.url)
             continue
+        options = world.options(project, nightly=old.file.nightly)
         found = next((c for c in options.candidates if c.url == old.url), None)
         if found is None:
             return None

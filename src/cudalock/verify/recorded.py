@@ -156,7 +156,7 @@ def _record(filename: str, table: Mapping[str, TomlValue]) -> WheelRecord | None
         return None
 
 
-def _proven(value: TomlValue | None) -> frozenset[str]:
+def _proven(value: "TomlValue | None") -> frozenset[str]:
     if not isinstance(value, Mapping):
         return frozenset()
     return frozenset(

@@ -20,6 +20,7 @@ if TYPE_CHECKING:
     from cudalock.wheel.wheel_facts import WheelFacts
 
 __all__ = [
+    "builds_for",
     "builds_of_libraries",
     "cuda_major_of",
     "installed_libraries",
@@ -32,9 +33,10 @@ __all__ = [
 # Binary distribution format, "Spread": what is below `x.data/purelib` goes where the rest goes.
 _SPREAD = re.compile(r"[^/]+\.data/(?:(?:purelib|platlib)/(.+)|.*)\Z", re.DOTALL)
 _SONAME = re.compile(r"(lib[A-Za-z0-9_+-]+?)\.so(?:\.([0-9]{1,6}))?(?:\.[0-9.]*)?\Z")
-# `libx_cuda130.so`, `x_cu12.so`, `sm100/x.so`, `x_torch29.so`, and a library that a release of it names.
+# `libx_cuda130.so`, `x_cuda12.8.so`, `x_cu12.so`, `sm100/x.so`, `x_torch29.so`.
 _BUILD = re.compile(
-    r"(?<![a-z])(cuda|cu|torch|sm|compute)[_-]?v?[0-9]{1,4}[a-z]?(?![0-9a-z])", re.IGNORECASE
+    r"(?<![a-z])(cuda|cu|torch|sm|compute)[_-]?v?[0-9]{1,4}(?:\.[0-9]{1,2})?[a-z]?(?![0-9a-z])",
+    re.IGNORECASE,
 )
 
 
@@ -65,6 +67,15 @@ def builds_of_libraries(contents: "WheelContents") -> "list[tuple[Library, ...]]
         if library.copy_of is None:
             groups.setdefault(_BUILD.sub(r"\1", library.path), []).append(library)
     return [tuple(group) for group in groups.values()]
+
+
+def builds_for(
+    group: "tuple[Library, ...]", major: int | None, knowledge: Knowledge
+) -> "tuple[Library, ...]":
+    """Return of builds of one library those that a set of a CUDA major loads; all, where none tells."""
+    told = [(library, _majors(library, knowledge)) for library in group]
+    loading = tuple(library for library, majors in told if major in majors)
+    return loading or tuple(library for library, majors in told if not majors) or group
 
 
 def installed_libraries(contents: "WheelContents") -> Iterator[tuple[str, tuple[int, int]]]:
@@ -138,7 +149,8 @@ def speaks_of_cuda(contents: "WheelContents", knowledge: Knowledge) -> bool:
     """Whether anything that was read of a wheel has to do with CUDA or torch."""
     return bool(contents.loose) or any(
         library.code.containers
+        or library.code.bare_cubins
         or (library.torch is not None and library.torch.undefined)
-        or any(cuda_major_of(name, knowledge) is not None for name in library.needed or ())
+        or any(knowledge.shared_library(split_soname(n)[0]) for n in library.needed or ())
         for library in contents.libraries
     )

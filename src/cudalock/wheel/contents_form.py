@@ -117,20 +117,20 @@ def load_contents(form: object) -> WheelContents:
     """Return the contents of a form; raise `WheelError` for anything that is not one of this version."""
     try:
         return _load(form)
-    except (KeyError, TypeError, ValueError, AttributeError, RecursionError) as error:
+    except (LookupError, TypeError, ValueError, AttributeError, RecursionError) as error:
         raise WheelError(f"expected the facts of a wheel, found something else: {error}") from error
 
 
 def _load(form: Any) -> WheelContents:  # noqa: ANN401 - any JSON
-    if form["reader"] != READER_VERSION:
+    if _number(form["reader"]) != READER_VERSION:
         raise ValueError("facts of another reader")
     return WheelContents(
         size=_number(form["size"]),
         depth=_one_of(form["depth"], ("names", "needs", "presence", "full")),
         complete=_flag(form["complete"]),
         bytes_read=_number(form["read"]),
-        libraries=tuple(_load_library(each) for each in form["libraries"]),
-        loose=tuple(_load_loose(each) for each in form["loose"]),
+        libraries=tuple(_load_library(each) for each in _list(form["libraries"])),
+        loose=tuple(_load_loose(each) for each in _list(form["loose"])),
         paths=(),
         anomalies=_texts(form["anomalies"]),
     )
@@ -152,7 +152,9 @@ def _load_library(form: Mapping[str, Any]) -> Library:
         needed=None if form["needed"] is None else frozenset(_texts(form["needed"])),
         needed_exact=_flag(form["needed_exact"]),
         soname=None if form["soname"] is None else _text(form["soname"]),
-        grafted=tuple((_text(name), _text(original)) for name, original in form["grafted"]),
+        grafted=tuple(
+            (_text(name), _text(original)) for name, original in map(_list, _list(form["grafted"]))
+        ),
         torch=None
         if torch is None
         else TorchSymbols(undefined=frozenset(_texts(torch[0])), exact=_flag(torch[1])),
@@ -165,12 +167,12 @@ def _load_library(form: Mapping[str, Any]) -> Library:
 def _load_code(form: Mapping[str, Any]) -> DeviceCode:
     return DeviceCode(
         containers=_number(form["containers"]),
-        images=tuple((_image(text), _number(count)) for text, count in form["images"]),
+        images=tuple((_image(text), _number(count)) for text, count in _list(form["images"])),
         sets=tuple(
-            (frozenset(_image(text) for text in images), _number(count))
-            for images, count in form["sets"]
+            (frozenset(_image(text) for text in _list(images)), _number(count))
+            for images, count in _list(form["sets"])
         ),
-        bare_cubins=tuple((_bare(text), _number(count)) for text, count in form["bare"]),
+        bare_cubins=tuple((_bare(text), _number(count)) for text, count in _list(form["bare"])),
         damaged=_number(form["damaged"]),
         anomalies=_texts(form["anomalies"]),
     )
@@ -241,10 +243,14 @@ def _text(value: object) -> str:
     return value
 
 
-def _texts(values: Iterable[object]) -> tuple[str, ...]:
-    if type(values) is not list:
-        raise TypeError("no list of texts")
-    return tuple(_text(value) for value in values)
+def _list(value: object) -> list[Any]:
+    if type(value) is not list:
+        raise TypeError("no list")
+    return value
+
+
+def _texts(values: object) -> tuple[str, ...]:
+    return tuple(_text(value) for value in _list(values))
 
 
 def _one_of(value: object, allowed: tuple[Any, ...]) -> Any:  # noqa: ANN401 - one of the given

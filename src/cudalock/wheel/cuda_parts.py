@@ -66,4 +66,6 @@ class SharedLibrary:
 
     def cuda_major(self, number: int | None) -> int | None:
         """Return the CUDA major of the library with this number, None where it does not tell."""
-        return number if self.follows_cuda else dict(self.numbers).get(number or -1)
+        if self.follows_cuda or number is None:
+            return number
+        return dict(self.numbers).get(number)

@@ -1,9 +1,10 @@
 """What a wheel means for one GPU, library by library: by its bytes where they were read, else by claims.
 
 A claim (knowledge, a label, a variant's properties) is of a build; the bytes are of this wheel, and
-outrank it. What was read in part proves nothing missing, so a claim still counts there. Libraries of CUDA
-itself that a wheel brings along (a profiler's, an image codec's) are not what it is used for, and are left
-out. Builds of one library for several GPUs are one: any of them may be loaded.
+outrank it. A library read in part proves nothing missing, so a claim still counts for it. Libraries of
+CUDA itself that a wheel brings along (a profiler's, an image codec's) are not what it is used for, and are
+left out. Builds of one library for several GPUs are one: any of them may be loaded. Of builds for several
+CUDA majors those of the set's are.
 """
 
 from collections.abc import Iterable
@@ -11,7 +12,7 @@ from dataclasses import dataclass, replace
 from typing import Literal
 
 from cudalock.cuda import ComputeCapability, CudaVersion
-from cudalock.wheel.byte_evidence import builds_of_libraries, split_soname
+from cudalock.wheel.byte_evidence import builds_for, builds_of_libraries, split_soname
 from cudalock.wheel.contents import LooseCode
 from cudalock.wheel.coverage import DeviceCoverage, coverage_of, loose_coverage
 from cudalock.wheel.evidence import Variant
@@ -102,14 +103,26 @@ def gpu_service(
     facts = variant.facts
     read = None
     if facts is not None:
-        device = _Device(capability, driver_cuda, variant.cuda)
+        device = _Device(capability, driver_cuda, variant.cuda, variant.runtime)
         read = _by_bytes(facts, device, knowledge, project)
         if facts.contents.complete:
             return _marked(read, knowledge, project)
-    claimed = _by_claim(variant, capability, driver_cuda)
-    if claimed is None or (claimed.nothing and read is not None and read.serves):
-        return _marked(read, knowledge, project)
-    return _marked(claimed, knowledge, project)
+    return _marked(_weighed(read, _by_claim(variant, capability, driver_cuda)), knowledge, project)
+
+
+def _weighed(read: GpuService | None, claimed: GpuService | None) -> GpuService | None:
+    """Return what was read in part, and for what it leaves open what is claimed."""
+    if read is None or claimed is None:
+        return claimed if read is None else read
+    if not read.undecided or (claimed.nothing and read.serves):
+        return read
+    decided = tuple(each for each in read.libraries if each.served != "unknown")
+    if not decided:
+        return claimed
+    names = {each.name.rpartition("/")[2].partition(".")[0] for each in decided}
+    claims = tuple(each for each in claimed.libraries if each.name not in names)
+    source = f"{read.source}, the rest by {claimed.source}"
+    return replace(claimed, libraries=(*decided, *claims), source=source)
 
 
 def _marked(service: GpuService | None, knowledge: Knowledge, project: str) -> GpuService | None:
@@ -150,11 +163,12 @@ def _by_claim(
 
 @dataclass(frozen=True, slots=True)
 class _Device:
-    """A GPU with its driver, and the release that a wheel was built with."""
+    """A GPU with its driver, the release that a wheel was built with, and the major it loads."""
 
     capability: ComputeCapability
     driver_cuda: CudaVersion | None
     built_with: CudaVersion | None
+    runtime: int | None
 
     def judge(self, library: Library) -> DeviceCoverage:
         return coverage_of(library, self.capability, self.driver_cuda, built_with=self.built_with)
@@ -171,9 +185,8 @@ def _by_bytes(
     for group in builds_of_libraries(contents):
         if all(_is_brought_along(library, knowledge, project) for library in group):
             continue
-        services = [
-            service for library in group if (service := _service(library, device)) is not None
-        ]
+        builds = builds_for(group, device.runtime, knowledge)
+        services = [s for library in builds if (s := _service(library, device)) is not None]
         if services:
             found.append(max(services, key=lambda each: _BEST[each.served]))
     as_data = not found and bool(contents.loose)

@@ -137,8 +137,3 @@ class FactBook:
     def failure(self, file: ListedFile) -> str | None:
         """Return why a wheel could not be read, if that was tried."""
         return self._failures.get(fact_key(file))
-
-    def add_table(self, table: ExportTable) -> None:
-        """Take a table of a release that has none yet."""
-        if all(each.release != table.release for each in self.tables):
-            self.tables = (*self.tables, table)

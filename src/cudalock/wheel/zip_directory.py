@@ -17,6 +17,7 @@ from cudalock.wheel.range_source import RangeSource
 
 __all__ = [
     "DIRECTORY_LIMIT",
+    "DIRECTORY_TAIL",
     "LOCAL_HEADER_SIZE",
     "DirectoryPlace",
     "ZipDirectory",
@@ -31,7 +32,7 @@ __all__ = [
 DIRECTORY_LIMIT = 32 * 1024 * 1024
 _ENTRIES_LIMIT = 200_000
 # The longest comment there can be, the end record, its zip64 form and the locator of that.
-_TAIL = 65535 + 22 + 56 + 20
+DIRECTORY_TAIL = 65535 + 22 + 56 + 20
 
 _END = struct.Struct("<4sHHHHIIH")
 _END64_LOCATOR = struct.Struct("<4sIQI")
@@ -94,7 +95,7 @@ def read_directory(source: RangeSource) -> ZipDirectory:
     Raises `WheelError` for an archive that is not sound or that holds more than 200,000 members or
     32 MiB of directory, for members that overlap, and what the source raises.
     """
-    tail_start = max(0, source.size - _TAIL)
+    tail_start = max(0, source.size - DIRECTORY_TAIL)
     tail = source.read(tail_start, source.size) if source.size else b""
     place = locate_directory(tail, total=source.size, where=source.where)
     if place.start >= tail_start:
