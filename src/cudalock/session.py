@@ -36,6 +36,7 @@ from cudalock.resolver.conflict import Conflict, NoSolutionError
 from cudalock.resolver.crawl import Crawl
 from cudalock.resolver.file_notes import hash_warnings
 from cudalock.resolver.notes import describe, unpublished_warnings
+from cudalock.resolver.pins import look_at_pins
 from cudalock.resolver.request import Request
 from cudalock.resolver.resolution import Resolution, ResolvedPackage, SetWarning, solve
 from cudalock.resolver.source import Source
@@ -376,7 +377,8 @@ class Session:
 
 
 def resolve_world(world: World, *, progress: Progress | None = None) -> Resolution:
-    """Solve a world, fetching ahead where it has an executor."""
+    """Solve a world, fetching ahead where it has an executor, but not before a look at the pins."""
+    look_at_pins(world)
     crawl = Crawl(world, world.executor) if world.executor is not None else None
     if crawl is not None:
         crawl.start()

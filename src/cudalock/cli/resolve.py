@@ -9,7 +9,12 @@ from dataclasses import replace
 from cudalock.cli.default_index import ask_default_index
 from cudalock.cli.inputs import Inputs, cache_directory, gather
 from cudalock.cli.json_form import error_form, format_json, locked_form, refused_form
-from cudalock.cli.report import report_conflict, report_near_names, report_resolution
+from cudalock.cli.report import (
+    count_requests,
+    report_conflict,
+    report_near_names,
+    report_resolution,
+)
 from cudalock.cli.terminal import Status, Terminal
 from cudalock.errors import CudalockError
 from cudalock.explain import Remedy
@@ -47,17 +52,14 @@ def _resolve(
     options = replace(inputs.indices, default_index=_default_index(args, environ, inputs))
     with terminal.status("resolving") as status:
         client = open_client(cache_dir=options.cache_dir, offline=options.offline, environ=environ)
-        session = Session(
-            options,
-            client=client,
-            progress=lambda phase, what, n: _tell(status, phase, what, n),
-        )
+        telling = _Telling(status)
+        session = Session(options, client=client, progress=telling)
         with client, session:
             try:
                 resolution = session.resolve(inputs.request, inputs.target)
             except NoSolutionError as error:
                 status.stop()
-                return _refuse(args, terminal, inputs, session, error)
+                return _refuse(args, terminal, inputs, session, error, telling=telling)
             download = args.hash_missing == "download"
             resolution = session.settle_hashes(resolution, inputs.request, download=download)
             lock = session.lock(
@@ -86,9 +88,15 @@ def _default_index(args: Namespace, environ: Mapping[str, str], inputs: Inputs) 
 _PHASES = {"resolve": "resolving", "remedy": "looking for a remedy", "hash": "downloading"}
 
 
-def _tell(status: Status, phase: str, what: str, count: int) -> None:
-    done = f"{count / 1e6:.0f} MB" if phase == "hash" else f"{count} wheels" if count else ""
-    status.update(" ".join(part for part in (_PHASES[phase], what, done) if part))
+class _Telling:
+    """Says what a session does, on the line that is shown at the time."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+    def __call__(self, phase: str, what: str, count: int) -> None:
+        done = f"{count / 1e6:.0f} MB" if phase == "hash" else f"{count} wheels" if count else ""
+        self.status.update(" ".join(part for part in (_PHASES[phase], what, done) if part))
 
 
 def _write(args: Namespace, inputs: Inputs, lock: Lock) -> str:
@@ -107,15 +115,19 @@ def _refuse(
     inputs: Inputs,
     session: Session,
     error: NoSolutionError,
+    *,
+    telling: _Telling,
 ) -> int:
-    """Tell a proved "no" first, and what was tried after it."""
+    """Tell a proved "no" first, and what was tried after it, each with the requests it took."""
     conflict, target = error.conflict, error.target
+    proved = session.requests
     if args.format != "json":
         report_conflict(terminal, conflict, target)
         report_near_names(terminal, conflict, session.source(target).known_projects())
+        terminal.say(f"This was proved with {count_requests(proved)}.")
     remedies: tuple[Remedy, ...] = ()
     if not args.no_remedies:
-        with terminal.status("looking for a remedy"):
+        with terminal.status("looking for a remedy") as telling.status:
             remedies = session.remedies(inputs.request, target, conflict)
     told = [(_command(args, inputs, remedy), remedy.changes, remedy.note) for remedy in remedies]
     if args.format == "json":
@@ -128,6 +140,9 @@ def _refuse(
         terminal.say(f"  {command}")
     if not remedies and not args.no_remedies:
         terminal.say("No change of one requirement, release or policy that was tried solves it.")
+    if not args.no_remedies:
+        more = count_requests(session.requests - proved)
+        terminal.say(f"The search for a remedy took {more}.")
     return error.exit_code
 
 

@@ -100,8 +100,10 @@ class UnprovedError(ResolutionStoppedError):
         self.seen = seen
 
 
-def make_conflict(world: World, refusal: Refusal) -> Conflict:
-    """Make a refusal minimal and find further independent ones.
+def make_conflict(
+    world: World, refusal: Refusal, within: Callable[[Fact], bool] = lambda _: True
+) -> Conflict:
+    """Make a refusal minimal and find further independent ones among the facts ``within``.
 
     Raises `UnprovedError` when the minimal set rests on something that could not be seen
     (a page that is not whole, a wheel without metadata): then a solution may exist.
@@ -113,7 +115,7 @@ def make_conflict(world: World, refusal: Refusal) -> Conflict:
     also: list[frozenset[Fact]] = []
     aside = _own(core)
     while len(also) < _ALSO_LIMIT and aside:
-        further = _further(world, aside)
+        further = _further(world, aside, within)
         if further is None:
             break
         also.append(further)
@@ -175,9 +177,13 @@ def _own(core: frozenset[Fact]) -> frozenset[Fact]:
     return frozenset(fact for fact in core if fact.kind not in shared)
 
 
-def _further(world: World, aside: frozenset[Fact]) -> frozenset[Fact] | None:
+def _further(
+    world: World, aside: frozenset[Fact], within: Callable[[Fact], bool]
+) -> frozenset[Fact] | None:
     try:
-        answer = search_facts(world, lambda f: f not in aside, step_limit=_CHECK_STEPS)
+        answer = search_facts(
+            world, lambda f: f not in aside and within(f), step_limit=_CHECK_STEPS
+        )
         if not isinstance(answer, Refusal):
             return None
         core = _minimal(world, answer.facts, aside)
@@ -251,9 +257,14 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     if not fact.subject or fact.subject.startswith("<"):
         return ConflictFact(fact=fact, sources=(fact.source,), note=note)
     options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
-    ghosts = [ghost for ghost in options.ghosts if ghost.fact == fact]
     places: list[tuple[Version, str]] = []
     asked = [edge for edge in world.roots if edge.node == fact.subject and edge.node in wishes]
+    ghosts = [
+        ghost
+        for ghost in options.ghosts
+        if ghost.fact == fact
+        and (ghost.version is None or all(edge.admits(ghost.version) for edge in asked))
+    ]
     for candidate in options.candidates:
         if all(edge.admits(candidate.version) for edge in asked):
             said = (other for other in _said(world, candidate) if other == fact)
