@@ -18,7 +18,7 @@ digits stand for a hash), ``elsewhere = true`` (another index lists it and it wa
 """
 
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -50,10 +50,10 @@ from cudalock.wheel import (
 from cudalock.wheel.published import parse_as_of
 from cudalock.wheel.variants import read_variants_table
 
-__all__ = ["ExpectedFact", "Scenario", "read_scenario", "scenario_paths"]
+__all__ = ["SHIPPED", "ExpectedFact", "Scenario", "read_scenario", "scenario_paths"]
 
 _HERE = Path(__file__).resolve().parent
-_SHIPPED = _HERE.parent / "indices" / "knowledge"
+SHIPPED = _HERE.parent / "indices" / "knowledge"
 _KEYS = {
     *("about", "source", "requirements", "constraints", "overrides", "prereleases", "wheels"),
     *("incomplete", "knowledge", "shipped", "target", "expect", "as-of", "nightly-days"),
@@ -99,10 +99,14 @@ class _Source(MemorySource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One file, read. `world` makes a fresh world each time: what one search read, it keeps."""
+    """One file, read. `world` makes a fresh world each time: what one search read, it keeps.
+
+    ``rename`` changes names in the knowledge that ships, where the table has others.
+    """
 
     name: str
     table: Mapping[str, Any]
+    rename: Callable[[str], str] = str
 
     def world(self, request: Request | None = None, target: Target | None = None) -> World:
         """Make the world, or one in which something else is asked for or meant."""
@@ -132,7 +136,7 @@ class Scenario:
             ),
             target=target or _target(table["target"]),
             source=_Source(files, listings, broken),
-            knowledge=_knowledge(table),
+            knowledge=_knowledge(table, self.rename),
             nightly_days=table.get("nightly-days"),
         )
 
@@ -285,9 +289,12 @@ def _beside(
     )
 
 
-def _knowledge(table: Mapping[str, Any]) -> Knowledge:
-    texts = [(f"{name}.toml", (_SHIPPED / f"{name}.toml")) for name in table.get("shipped", [])]
-    parts = [parse_knowledge(path.read_text(encoding="utf-8"), where=name) for name, path in texts]
+def _knowledge(table: Mapping[str, Any], rename: Callable[[str], str]) -> Knowledge:
+    texts = [(f"{name}.toml", (SHIPPED / f"{name}.toml")) for name in table.get("shipped", [])]
+    parts = [
+        parse_knowledge(rename(path.read_text(encoding="utf-8")), where=name)
+        for name, path in texts
+    ]
     parts.append(parse_knowledge(table.get("knowledge", ""), where="scenario"))
     return Knowledge(
         **{
