@@ -56,7 +56,12 @@ def test_a_scenario_comes_out_as_written(scenario: Scenario) -> None:
 
 @pytest.mark.parametrize(
     "scenario",
-    [p for p in _SCENARIOS + _RENAMED if p.values[0].remedies is not None],
+    [
+        pytest.param(scenario, id=f"{scenario.name}{'-renamed' * renamed}")
+        for renamed, scenarios in enumerate((_READ, map(rename_projects, _READ)))
+        for scenario in scenarios
+        if scenario.remedies is not None
+    ],
 )
 def test_a_refused_scenario_offers_what_was_tried_and_solves(scenario: Scenario) -> None:
     world = scenario.world()

@@ -151,14 +151,15 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     words = ["cudalock", "resolve"]
     words += [format_requirement(entry.requirement) for entry in remedy.requirements]
     changed = remedy.target
+    newer = changed.driver != inputs.target.driver
     flags: list[tuple[str, str | None]] = [("--project", args.project), ("--target", args.target)]
     if changed.cuda is not None and (args.cuda or changed.cuda != inputs.target.cuda):
         flags.append(("--cuda", str(changed.cuda)))
     if args.cuda_compat or changed.cuda_compat != inputs.target.cuda_compat:
         flags.append(("--cuda-compat", changed.cuda_compat))
     flags += [
-        ("--driver", args.driver),
-        ("--driver-cuda", args.driver_cuda),
+        ("--driver", str(changed.driver) if newer else args.driver),
+        ("--driver-cuda", None if newer else args.driver_cuda),
         ("--python", args.python),
         ("--platform", args.platform),
     ]

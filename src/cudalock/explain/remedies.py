@@ -12,7 +12,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from cudalock.cuda import CudaVersion, driver_cuda, known_majors, newest_minor
+from cudalock.cuda import CudaVersion, driver_cuda, floor_driver, known_majors, newest_minor
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict
 from cudalock.resolver.demands import DRIVER
@@ -247,6 +247,24 @@ def _retargeted(request: Request, target: Target, conflict: Conflict) -> Iterato
         # The driver runs these alone, so forward compatibility has no part in them.
         changed = replace(target, cuda=release, compat=None)
         yield _Attempt(request=request, target=changed, changes=(f"--cuda {release}",))
+    yield from _with_newer_driver(request, target)
+
+
+def _with_newer_driver(request: Request, target: Target) -> Iterator[_Attempt]:
+    """Take the oldest driver of the next CUDA majors, where the target's is known and too old."""
+    runs = target.driver_cuda
+    for major in known_majors():
+        floor = floor_driver(major, system=target.driver_system)
+        if target.driver is None or runs is None or floor is None or major <= runs.major:
+            continue
+        newer = driver_cuda(floor).cuda
+        changed = replace(target, driver=floor, driver_cuda=newer, cuda=newer, compat=None)
+        yield _Attempt(
+            request=request,
+            target=changed,
+            changes=(f"--driver {floor}",),
+            note=f"the machine then needs that driver or a newer one; it has {target.driver}",
+        )
 
 
 def _other_releases(target: Target) -> list[CudaVersion]:
@@ -265,11 +283,22 @@ def _other_releases(target: Target) -> list[CudaVersion]:
 
 
 def _dropped(request: Request, target: Target, positions: list[int]) -> Iterator[_Attempt]:
-    """Leave out one requirement of the conflict."""
+    """Leave out one requirement of the conflict; before that, only its extras."""
+    for position in positions:
+        requirement = request.requirements[position].requirement
+        if requirement.extras:
+            changed = Requirement(str(requirement))
+            changed.extras = set()
+            yield _Attempt(
+                request=_changed(request, {position: changed}),
+                target=target,
+                changes=(format_requirement(changed),),
+                note=f"without what `{format_requirement(requirement)}` adds",
+            )
     for position in positions:
         entry = request.requirements[position]
         rest = tuple(e for p, e in enumerate(request.requirements) if p != position)
         if rest:
-            changed = replace(request, requirements=rest)
+            fewer = replace(request, requirements=rest)
             word = f"leave out {format_requirement(entry.requirement)}"
-            yield _Attempt(request=changed, target=target, changes=(word,))
+            yield _Attempt(request=fewer, target=target, changes=(word,))

@@ -133,8 +133,8 @@ def make_conflict(
 
 
 def _unmet(world: World, fact: Fact) -> bool:
-    """Whether a wheel requires what no listed version of the project meets."""
-    if fact.kind is not FactKind.DEPENDENCY:
+    """Whether something requires what no listed version of the project meets."""
+    if fact.kind not in (FactKind.DEPENDENCY, FactKind.REQUIREMENT, FactKind.OVERRIDE):
         return False
     requirement = Requirement(fact.detail)
     options = world.options(fact.object, nightly=world.opens_nightly(fact.object))
@@ -253,18 +253,13 @@ def _telling_order(fact: Fact) -> tuple[int, Fact]:
 
 def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     """Find what a fact speaks of, within what was asked for: versions, wheels and places."""
-    note = requirement_note(world, fact)
+    note = requirement_note(world, fact) or _place_note(world, fact)
     if not fact.subject or fact.subject.startswith("<"):
         return ConflictFact(fact=fact, sources=(fact.source,), note=note)
     options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
+    ghosts = [ghost for ghost in options.ghosts if ghost.fact == fact]
     places: list[tuple[Version, str]] = []
     asked = [edge for edge in world.roots if edge.node == fact.subject and edge.node in wishes]
-    ghosts = [
-        ghost
-        for ghost in options.ghosts
-        if ghost.fact == fact
-        and (ghost.version is None or all(edge.admits(ghost.version) for edge in asked))
-    ]
     for candidate in options.candidates:
         if all(edge.admits(candidate.version) for edge in asked):
             said = (other for other in _said(world, candidate) if other == fact)
@@ -279,6 +274,19 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
         wheels=len(places) + sum(ghost.count for ghost in ghosts),
         note=note,
     )
+
+
+def _place_note(world: World, fact: Fact) -> str:
+    """Say on which other index something was seen that would meet a requirement, if none here does."""
+    if not _unmet(world, fact):
+        return ""
+    listing = world.options(fact.object, nightly=world.opens_nightly(fact.object)).listing
+    specifier = Requirement(fact.detail).specifier
+    seen = [f for f in listing.elsewhere if specifier.contains(f.wheel.version, prereleases=True)]
+    places = sorted({f"`{f.index}`{f' {f.folder}' if f.folder else ''}" for f in seen})
+    if not places:
+        return ""
+    return f"only {' and '.join(places)} has it, from where {fact.object} is not taken"
 
 
 def _said(world: World, candidate: Candidate) -> set[Fact]:
