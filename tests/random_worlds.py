@@ -48,7 +48,7 @@ _OTHER_TAGS = {
     "cp312-cp312-manylinux_2_39_x86_64": "glibc 2.39",
 }
 _NAMED = re.compile(r"torch(\d\.\d)(andhigher)?\Z")
-_VALUE = re.compile(r"(?:\bCUDA|\bis of \w+|\bis) (\d[^ ,]*)")
+_VALUE = re.compile(r"(?:\bCUDA|\bis (?:of|built for) \w+|\bis) (\d[^ ,]*)")
 _BY_VALUE = ("<cuda>", "<cuda-toolkit>")
 _ENVIRONMENT = {"sys_platform": "linux", "extra": ""}
 _TARGET = Target(
@@ -420,14 +420,20 @@ class Oracle:
                 found.add(("rejection", project, "pre-release"))
             found.add(("release", project, f"<lib{project}> {value}"))
             found.add(("demand", project, f"<cuda-toolkit> {minor}"))
-            if _NAMED.search(version.local or ""):
-                found.add(("pairing", project, f"<lib{spec.labelled}>"))
+            named = _NAMED.search(version.local or "")
+            if named is not None:
+                found.add(("pairing", project, f"<lib{spec.labelled}> {named[1]}"))
         for subject_kind, subject, requirement in asked:
             for actual in self._overrides.get(requirement.name, [requirement]):
                 kind = "override" if requirement.name in self._overrides else subject_kind
                 found.add((kind, subject, _text(actual)))
+                if actual.name in spec.partial:
+                    # Whatever nobody saw, its label is that of the pin.
+                    for pin in _pins(actual.specifier):
+                        for out in _by_label(actual.name, Version(pin)):
+                            found.update(out)
         found |= {
-            ("pairing", project, f"<lib{partner}>") for project, _, partner, _ in spec.pairings
+            ("pairing", p, f"<lib{partner}> {minor}") for p, _, partner, minor in spec.pairings
         }
         found |= {("family", p, f"<{'-'.join(f)}>") for f in spec.families for p in f}
         found |= {("family", project, "<train nightly>") for project in spec.train}
@@ -648,7 +654,7 @@ class Oracle:
             if (
                 version is not None
                 and SpecifierSet(clause).contains(Version(version.public), prereleases=True)
-                and self._enabled(("pairing", project, f"<lib{partner}>"))
+                and self._enabled(("pairing", project, f"<lib{partner}> {minor}"))
             ):
                 bound.setdefault(partner, set()).add(minor)
         for project, version in versions.items():
@@ -658,7 +664,7 @@ class Oracle:
                 and not named[2]
                 and spec.labelled is not None
                 and not self._paired(project, version)
-                and self._enabled(("pairing", project, f"<lib{spec.labelled}>"))
+                and self._enabled(("pairing", project, f"<lib{spec.labelled}> {named[1]}"))
             ):
                 bound.setdefault(spec.labelled, set()).add(named[1])
         for partner in partners & set(versions):
@@ -726,7 +732,8 @@ def key_of(fact: Fact) -> Key:
     if word in ("requirement", "override", "dependency", "constraint"):
         return (word, fact.subject, fact.detail)
     # Of a project's releases each says something else here, which is a fact of its own.
-    said = _VALUE.search(fact.detail) if fact.object in _BY_VALUE or word == "release" else None
+    by_value = fact.object in _BY_VALUE or word in ("release", "pairing")
+    said = _VALUE.search(fact.detail) if by_value else None
     return (word, fact.subject, fact.object if said is None else f"{fact.object} {said[1]}")
 
 
