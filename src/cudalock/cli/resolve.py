@@ -160,7 +160,7 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     flags += [
         ("--driver", str(changed.driver) if newer else args.driver),
         ("--driver-cuda", None if newer else args.driver_cuda),
-        ("--python", args.python),
+        ("--python", args.python if changed.python == inputs.target.python else changed.python),
         ("--platform", args.platform),
     ]
     flags += [("--sm", value) for value in args.sm] + [("--gpu", value) for value in args.gpu]
@@ -168,7 +168,10 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     flags += [("--override", value) for value in args.override_files]
     flags += [("--prerelease", name) for name in sorted({*args.prerelease, *remedy.prereleases})]
     flags += [("--as-of", args.as_of)]
+    # An address is shown as it may be: without what a person signs in with.
+    flags += [("--default-index", str(inputs.default_index) if args.default_index else None)]
     flags += [("--index", value) for value in args.index]
+    flags += [("--find-links", value) for value in args.find_links]
     flags += [("--exclude-index", value) for value in args.exclude_index]
     for flag, value in flags:
         if value is not None:
@@ -176,8 +179,10 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     words += [
         word
         for flag, given in (
+            ("--cpu", args.cpu),
             ("--only-default-index", args.only_default_index),
             ("--recorded", args.recorded),
+            ("--offline", args.offline),
             ("--variants", remedy.variants),
             ("--hash-missing download", bool(remedy.hashes) or args.hash_missing == "download"),
         )
