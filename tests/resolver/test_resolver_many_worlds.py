@@ -10,7 +10,7 @@ from random import Random
 
 import pytest
 
-from cudalock.errors import ResolutionStoppedError
+from cudalock.errors import ResolutionStoppedError, WheelError
 from cudalock.explain.remedies import Remedy, find_remedies
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict, NoSolutionError
@@ -102,7 +102,7 @@ def _check_remedies(
         changed = _world_of(spec, request, target)
         try:
             return describe(changed, solve(changed))
-        except (NoSolutionError, ResolutionStoppedError):
+        except (NoSolutionError, ResolutionStoppedError, WheelError):
             return None
 
     for remedy in find_remedies(

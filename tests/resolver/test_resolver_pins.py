@@ -1,11 +1,15 @@
 """The first look at exact pins: it refuses what the searches refuse, and asks for nothing else."""
 
 import pytest
+from packaging.specifiers import SpecifierSet
 
+from cudalock.errors import IndexAccessError
 from cudalock.resolver.conflict import Conflict, NoSolutionError
 from cudalock.resolver.exhaustive import Refusal, prove
 from cudalock.resolver.pins import look_at_pins
 from cudalock.resolver.resolution import solve
+from cudalock.resolver.source import MemorySource
+from cudalock.wheel import ProjectListing
 from random_worlds import RandomWorld, Wheel, make_world
 
 
@@ -115,10 +119,33 @@ def test_a_pairing_of_two_pins_is_seen() -> None:
             ),
             id="a pin that nothing listed meets",
         ),
+        pytest.param(
+            RandomWorld(
+                requirements=("a==1.0", "b==1.0"),
+                overrides=("b==2.0",),
+                wheels=(
+                    Wheel(project="a", version="1.0", requires=("b==1.0",)),
+                    Wheel(project="b", version="2.0"),
+                ),
+            ),
+            id="what an override takes the place of",
+        ),
     ],
 )
 def test_what_the_pins_alone_do_not_tell_is_left_to_the_searches(spec: RandomWorld) -> None:
     assert _seen(spec) is None
+
+
+class _Unreachable(MemorySource):
+    def listing(self, project: str, *, admitted: SpecifierSet, nightly: bool) -> ProjectListing:
+        raise IndexAccessError("expected a page, found none")
+
+
+def test_an_index_that_does_not_answer_is_left_to_the_searches_to_tell() -> None:
+    spec = RandomWorld(requirements=("a==1.0", "b==1.0"), wheels=())
+    look_at_pins(make_world(spec, source=_Unreachable([])))
+    with pytest.raises(IndexAccessError):
+        solve(make_world(spec, source=_Unreachable([])))
 
 
 def test_a_pin_on_a_project_by_a_marker_that_does_not_hold_is_none() -> None:

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cudalock.errors import ResolutionStoppedError
+from cudalock.errors import ResolutionStoppedError, WheelError
 from cudalock.explain.remedies import find_remedies
 from cudalock.host import Target
 from cudalock.resolver.conflict import ConflictFact, NoSolutionError
@@ -72,7 +72,7 @@ def test_a_refused_scenario_offers_what_was_tried_and_solves(scenario: Scenario)
         changed = scenario.world(request, target)
         try:
             return describe(changed, solve(changed))
-        except NoSolutionError:
+        except (NoSolutionError, ResolutionStoppedError, WheelError):
             return None
 
     found = find_remedies(
