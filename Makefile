@@ -31,7 +31,7 @@ test: $(INSTALLED) ## Run the tests; they need no network
 test-network: $(INSTALLED) ## Run the tests that ask the live default index
 	$(BIN)/pytest -m network
 
-fuzz: $(INSTALLED) ## Give each reader of a wheel's bytes 100,000 mutated inputs; takes minutes
+fuzz: $(INSTALLED) ## 100,000 mutated inputs for each reader of a wheel's bytes, 5,000 random worlds
 	$(BIN)/pytest -n 2 -m fuzz
 
 lint: $(INSTALLED) ## Check style and formatting

@@ -23,7 +23,7 @@ from cudalock.resolver.request import Request, Requested
 from cudalock.resolver.source import MemorySource, Source
 from cudalock.resolver.world import World
 from cudalock.wheel import CoreMetadata, IndexAnswer, Knowledge, ListedFile, ProjectListing
-from cudalock.wheel.cuda_parts import ToolkitPart
+from cudalock.wheel.cuda_parts import RuntimeLibrary, ToolkitPart
 from cudalock.wheel.filename import parse_wheel_file
 from cudalock.wheel.knowledge import Family, Pairing, ProjectMark, Train
 from cudalock.wheel.published import parse_as_of
@@ -35,7 +35,15 @@ _HOST = "https://wheels.test/"
 # Of wheels without an upload time, nightlies of the 7th count and those of the 8th do not.
 _AS_OF, _BEFORE, _AFTER = "2026-01-07", "2026-01-01T07:08:09Z", "2026-02-01T07:08:09.503430Z"
 _TAGS = "cp312-cp312-manylinux_2_28_x86_64"
+# Tags that the target does not accept, and what it is that does not fit.
+_OTHER_TAGS = {
+    "cp311-cp311-manylinux_2_28_x86_64": "python",
+    "cp312-cp312-win_amd64": "platform",
+    "cp312-cp312-manylinux_2_39_x86_64": "glibc 2.39",
+}
 _NAMED = re.compile(r"torch(\d\.\d)(andhigher)?\Z")
+_VALUE = re.compile(r"(?:\bCUDA|\bis (?:of|built for) \w+|\bis) (\d[^ ,]*)")
+_BY_VALUE = ("<cuda>", "<cuda-toolkit>")
 _ENVIRONMENT = {"sys_platform": "linux", "extra": ""}
 _TARGET = Target(
     python="3.12",
@@ -49,7 +57,10 @@ _TARGET = Target(
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Wheel:
-    """A wheel of a random world; ``requires`` is None where no metadata can be had."""
+    """A wheel of a random world; ``requires`` is None where no metadata can be had.
+
+    ``python`` is its Requires-Python, which the page says as well if it is ``paged``.
+    """
 
     project: str
     version: str
@@ -59,6 +70,8 @@ class Wheel:
     nightly: bool = False
     yanked: bool = False
     uploaded: str | None = None
+    python: str = ""
+    paged: bool = False
 
     @property
     def filename(self) -> str:
@@ -77,6 +90,7 @@ class Wheel:
                 version=wheel.version,
                 requires_dist=tuple(Requirement(text) for text in self.requires),
                 provides_extra=self.extras,
+                requires_python=SpecifierSet(self.python) if self.python else None,
             )
         return ListedFile(
             wheel=wheel,
@@ -87,6 +101,7 @@ class Wheel:
             yanked=self.yanked,
             nightly=self.nightly,
             upload_time=self.uploaded,
+            requires_python=self.python if self.python and self.paged else None,
             metadata=metadata,
         )
 
@@ -96,7 +111,8 @@ class RandomWorld:
     """What is asked, and what there is. ``partial`` are projects whose page is not whole.
 
     ``train`` are projects whose nightlies go by their day where they pin none of each other.
-    ``labelled`` is the project that labels mean by ``torch``.
+    ``labelled`` is the project that labels mean by ``torch``. ``runtimes`` are projects bound to one
+    CUDA major, which makes wheels that require them of that major.
     """
 
     wheels: tuple[Wheel, ...]
@@ -112,6 +128,7 @@ class RandomWorld:
     train: tuple[str, ...] = ()
     as_of: str | None = None
     labelled: str | None = None
+    runtimes: tuple[tuple[str, int], ...] = ()
 
 
 def make_world(
@@ -159,6 +176,10 @@ def make_world(
         toolkit_parts=tuple(
             ToolkitPart(project=project, own_number=False, source="parts") for project in spec.parts
         ),
+        runtime_libraries=tuple(
+            RuntimeLibrary(project=project, major=major, source="runtimes")
+            for project, major in spec.runtimes
+        ),
         marks=tuple(
             ProjectMark(kind="needs-pairing", project=project, value=partner, source="marks")
             for project, partner in spec.needs_pairing
@@ -202,13 +223,23 @@ def random_world(rng: Random) -> RandomWorld:
     for part in ("t", "u") if with_parts else ():
         versions = rng.sample(["12.8.1", "12.9.0", "13.0.2", "13.0.5", "13.1.0"], 3)
         wheels += [Wheel(project=part, version=version) for version in versions]
+    majors = (("r", 12), ("s", 13)) if rng.random() < 0.25 else ()
+    if majors:
+        wheels = [_with_runtime(rng, wheel) for wheel in wheels]
+        wheels += [Wheel(project=library, version="1.0") for library, _ in majors]
     dated = rng.random() < 0.25
     if dated:
         wheels = [
             replace(wheel, uploaded=rng.choice([_BEFORE, _BEFORE, _BEFORE, _AFTER, None]))
             for wheel in wheels
         ]
-    urls = [wheel.url for wheel in wheels if wheel.tags == _TAGS and "+cpu" not in wheel.version]
+    urls = [
+        wheel.url
+        for wheel in wheels
+        if wheel.tags == _TAGS
+        and "+cpu" not in wheel.version
+        and not (wheel.python and wheel.paged)
+    ]
     some = rng.sample(projects, 3)
 
     def now(probability: float) -> bool:
@@ -245,7 +276,15 @@ def random_world(rng: Random) -> RandomWorld:
         train=tuple(rng.sample(projects, rng.randint(2, 3))) if now(0.25) else (),
         as_of=_AS_OF if dated else None,
         labelled=labelled,
+        runtimes=majors,
     )
+
+
+def _with_runtime(rng: Random, wheel: Wheel) -> Wheel:
+    """Let a wheel without a label require what makes it one of a CUDA major, now and then."""
+    if wheel.requires is None or "+" in wheel.version or rng.random() < 0.5:
+        return wheel
+    return replace(wheel, requires=(*wheel.requires, rng.choice(["r", "s", "s"])))
 
 
 def _wheels(rng: Random, project: str, names: list[str], *, named: bool) -> Iterator[Wheel]:
@@ -275,9 +314,11 @@ def _wheels(rng: Random, project: str, names: list[str], *, named: bool) -> Iter
             version=version,
             requires=None if rng.random() < 0.05 else tuple(requires),
             extras=frozenset(extra for extra in ("x", "y") if rng.random() < 0.5),
-            tags="cp311-cp311-manylinux_2_28_x86_64" if other else _TAGS,
+            tags=rng.choice([*_OTHER_TAGS]) if other else _TAGS,
             nightly=nightly,
-            yanked=rng.random() < 0.03,
+            yanked=rng.random() < 0.05,
+            python=rng.choice([">=3.13", "<3.12"]) if rng.random() < 0.06 else "",
+            paged=rng.random() < 0.5,
         )
 
 
@@ -353,6 +394,45 @@ class Oracle:
             return
         for wheel in self._options.get(missing, ()):
             yield from self.solutions({**chosen, missing: wheel})
+
+    def facts(self) -> set[Key]:
+        """Return every fact that is true of this world, whatever is enabled."""
+        spec, found = self._spec, set[Key]()
+        asked = [("requirement", "", Requirement(text)) for text in spec.requirements]
+        for wheel in spec.wheels:
+            version, project = Version(wheel.version), wheel.project
+            minor = f"{version.major}.{version.minor}"
+            value = version.public if version.is_prerelease else minor
+            asked += [
+                ("dependency", project, requirement)
+                for extra in ("", "x", "y")
+                for requirement in (*_requirements(wheel, extra), *self._newer(wheel, extra))
+            ]
+            for out in self._outs(wheel, version, direct=False):
+                found.update(out)
+            if version.is_prerelease or wheel.nightly:
+                found.add(("rejection", project, "pre-release"))
+            found.add(("release", project, f"<lib{project}> {value}"))
+            found.add(("demand", project, f"<cuda-toolkit> {minor}"))
+            named = _NAMED.search(version.local or "")
+            if named is not None:
+                found.add(("pairing", project, f"<lib{spec.labelled}> {named[1]}"))
+        for subject_kind, subject, requirement in asked:
+            for actual in self._overrides.get(requirement.name, [requirement]):
+                kind = "override" if requirement.name in self._overrides else subject_kind
+                found.add((kind, subject, _text(actual)))
+                if actual.name in spec.partial:
+                    # Whatever nobody saw, its label is that of the pin.
+                    for pin in _pins(actual.specifier):
+                        for out in _by_label(actual.name, Version(pin)):
+                            found.update(out)
+        found |= {
+            ("pairing", p, f"<lib{partner}> {minor}") for p, _, partner, minor in spec.pairings
+        }
+        found |= {("family", p, f"<{'-'.join(f)}>") for f in spec.families for p in f}
+        found |= {("family", project, "<train nightly>") for project in spec.train}
+        found |= {("incomplete", project, "unlisted") for project in spec.partial}
+        return found
 
     def holds(self, chosen: dict[str, Wheel]) -> bool:
         """Whether a combination is closed and keeps every rule."""
@@ -432,7 +512,9 @@ class Oracle:
 
     def _rejection(self, wheel: Wheel) -> str | None:
         if wheel.tags != _TAGS:
-            return "python"
+            return _OTHER_TAGS[wheel.tags]
+        if wheel.python and wheel.paged:
+            return "requires-python"
         if _label(wheel.version) == "cpu":
             return "cpu"
         pinned = self._user_pins(wheel.project, Version(wheel.version))
@@ -457,7 +539,7 @@ class Oracle:
         kind = self._rejection(wheel)
         if kind is not None and not (direct and kind in ("yanked", "later", "undated")):
             yield [("unknown" if kind == "undated" else "rejection", project, kind)]
-        yield from _by_label(project, version)
+        yield from self._by_cuda(wheel)
         for text in self._spec.constraints:
             constraint = Requirement(text)
             if constraint.name == project and not constraint.specifier.contains(
@@ -466,11 +548,27 @@ class Oracle:
                 yield [("constraint", "", _text(constraint))]
         number = (version.major, version.minor)
         if project in self._spec.parts and (number[0] != 13 or number > (13, 0)):
-            yield [("demand", project, "<cuda>"), ("policy", "<cuda>", "")]
+            yield [
+                ("demand", project, f"<cuda> {number[0]}.{number[1]}"),
+                ("policy", "<cuda>", ""),
+            ]
         if wheel.requires is None:
             yield [("unknown", project, "unknown")]
+        elif wheel.python:
+            yield [("rejection", project, "requires-python")]
         elif self._unpaired(wheel, version):
             yield [("rejection", project, "unpaired")]
+
+    def _by_cuda(self, wheel: Wheel) -> Iterator[list[Key]]:
+        """Yield the facts that rule a wheel out by its label, or by the CUDA major it requires."""
+        yield from _by_label(wheel.project, Version(wheel.version))
+        needed = {Requirement(text).name for text in wheel.requires or ()}
+        for project, major in self._spec.runtimes:
+            if major != 13 and (project == wheel.project or project in needed):
+                yield [
+                    ("demand", wheel.project, "<cuda-runtime>"),
+                    ("target", "<cuda-runtime>", ""),
+                ]
 
     def _unpaired(self, wheel: Wheel, version: Version) -> bool:
         spec = self._spec
@@ -550,7 +648,7 @@ class Oracle:
             if (
                 version is not None
                 and SpecifierSet(clause).contains(Version(version.public), prereleases=True)
-                and self._enabled(("pairing", project, f"<lib{partner}>"))
+                and self._enabled(("pairing", project, f"<lib{partner}> {minor}"))
             ):
                 bound.setdefault(partner, set()).add(minor)
         for project, version in versions.items():
@@ -560,21 +658,24 @@ class Oracle:
                 and not named[2]
                 and spec.labelled is not None
                 and not self._paired(project, version)
-                and self._enabled(("pairing", project, f"<lib{spec.labelled}>"))
+                and self._enabled(("pairing", project, f"<lib{spec.labelled}> {named[1]}"))
             ):
                 bound.setdefault(spec.labelled, set()).add(named[1])
         for partner in partners & set(versions):
             version = versions[partner]
             minor = f"{version.major}.{version.minor}"
             value = version.public if version.is_prerelease else minor
-            if self._enabled(("release", partner, f"<lib{partner}>")):
+            if self._enabled(("release", partner, f"<lib{partner}> {value}")):
                 bound.setdefault(partner, set()).add(value)
         if any(len(values) > 1 for values in bound.values()):
             return False
         releases = {
             (versions[p].major, versions[p].minor)
             for p in spec.parts
-            if p in versions and self._enabled(("demand", p, "<cuda-toolkit>"))
+            if p in versions
+            and self._enabled(
+                ("demand", p, f"<cuda-toolkit> {versions[p].major}.{versions[p].minor}")
+            )
         }
         return len(releases) < 2 and len(self._days(chosen)) < 2
 
@@ -615,7 +716,7 @@ def _by_label(project: str, version: Version) -> list[list[Key]]:
     if label == "cu126":
         return [[("demand", project, "<cuda-runtime>"), ("target", "<cuda-runtime>", "")]]
     if label == "cu131":
-        return [[("demand", project, "<cuda>"), ("policy", "<cuda>", "")]]
+        return [[("demand", project, "<cuda> 13.1"), ("policy", "<cuda>", "")]]
     return []
 
 
@@ -624,7 +725,10 @@ def key_of(fact: Fact) -> Key:
     word = fact.kind.word
     if word in ("requirement", "override", "dependency", "constraint"):
         return (word, fact.subject, fact.detail)
-    return (word, fact.subject, fact.object)
+    # Of a project's releases each says something else here, which is a fact of its own.
+    by_value = fact.object in _BY_VALUE or word in ("release", "pairing")
+    said = _VALUE.search(fact.detail) if by_value else None
+    return (word, fact.subject, fact.object if said is None else f"{fact.object} {said[1]}")
 
 
 def _label(version: str) -> str:

@@ -19,7 +19,7 @@ digits stand for a hash), ``elsewhere = true`` (another index lists it and it wa
 
 import tomllib
 import zlib
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -57,10 +57,10 @@ from cudalock.wheel.published import parse_as_of
 from cudalock.wheel.variants import read_variants_table
 from cudalock.wheel.wheel_facts import ExportTable, FactBook, WheelFacts, symbol_digest
 
-__all__ = ["ExpectedFact", "Scenario", "read_scenario", "scenario_paths"]
+__all__ = ["SHIPPED", "ExpectedFact", "Scenario", "read_scenario", "scenario_paths"]
 
 _HERE = Path(__file__).resolve().parent
-_SHIPPED = _HERE.parent / "indices" / "knowledge"
+SHIPPED = _HERE.parent / "indices" / "knowledge"
 _KEYS = {
     *("about", "source", "requirements", "constraints", "overrides", "prereleases", "wheels"),
     *("incomplete", "knowledge", "shipped", "target", "expect", "as-of", "nightly-days"),
@@ -106,10 +106,14 @@ class _Source(MemorySource):
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Scenario:
-    """One file, read. `world` makes a fresh world each time: what one search read, it keeps."""
+    """One file, read. `world` makes a fresh world each time: what one search read, it keeps.
+
+    ``rename`` changes names in the knowledge that ships, where the table has others.
+    """
 
     name: str
     table: Mapping[str, Any]
+    rename: Callable[[str], str] = str
 
     def attempt(
         self, request: Request | None = None, target: Target | None = None
@@ -122,11 +126,11 @@ class Scenario:
             return worlds[-1]
 
         def read(wanted: list[Wanted]) -> bool:
-            return any(self._read(book, each) for each in wanted)
+            return sum(self._read(book, each) for each in wanted) > 0
 
         try:
             learnt = learn(make, read)
-        except (NoSolutionError, ResolutionStoppedError) as error:
+        except (NoSolutionError, ResolutionStoppedError, WheelError) as error:
             return worlds[-1], error
         return learnt.world, learnt.solution
 
@@ -191,7 +195,7 @@ class Scenario:
             ),
             target=target or _target(table["target"]),
             source=_Source(files, listings, broken),
-            knowledge=_knowledge(table),
+            knowledge=_knowledge(table, self.rename),
             nightly_days=table.get("nightly-days"),
             facts=book,
             contested=contested,
@@ -352,9 +356,12 @@ def _beside(
     )
 
 
-def _knowledge(table: Mapping[str, Any]) -> Knowledge:
-    texts = [(f"{name}.toml", (_SHIPPED / f"{name}.toml")) for name in table.get("shipped", [])]
-    parts = [parse_knowledge(path.read_text(encoding="utf-8"), where=name) for name, path in texts]
+def _knowledge(table: Mapping[str, Any], rename: Callable[[str], str]) -> Knowledge:
+    texts = [(f"{name}.toml", (SHIPPED / f"{name}.toml")) for name in table.get("shipped", [])]
+    parts = [
+        parse_knowledge(rename(path.read_text(encoding="utf-8")), where=name)
+        for name, path in texts
+    ]
     parts.append(parse_knowledge(table.get("knowledge", ""), where="scenario"))
     return Knowledge(
         **{

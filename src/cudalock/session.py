@@ -300,7 +300,7 @@ class Session:
         return self._solve(request, target, self.source(target, request))
 
     def remedies(self, request: Request, target: Target, conflict: Conflict) -> tuple[Remedy, ...]:
-        """Return changes that solve; each was solved. Costs a resolve each, at most 16."""
+        """Return changes that solve; each was solved. Costs a resolve each, at most 20."""
 
         def attempt(changed: Request, other: Target) -> Resolution | None:
             if self._progress is not None:

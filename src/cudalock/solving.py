@@ -9,8 +9,10 @@ from functools import partial
 from cudalock.host import Target
 from cudalock.index.wheel_reading import ReadingTask, WheelReading
 from cudalock.resolver.crawl import Crawl
+from cudalock.resolver.engine import Solution
 from cudalock.resolver.learning import Wanted, learn
 from cudalock.resolver.notes import describe
+from cudalock.resolver.pins import look_at_pins
 from cudalock.resolver.resolution import Resolution, solve
 from cudalock.resolver.world import World
 
@@ -21,7 +23,11 @@ Progress = Callable[[str, str, int], None]
 
 
 def resolve_world(world: World, *, progress: Progress | None = None) -> Resolution:
-    """Solve a world by what is known of it, fetching ahead where it has an executor."""
+    """Solve a world by what is known of it, fetching ahead where it has an executor.
+
+    Not before a look at the pins: where they clash, nothing else need be fetched.
+    """
+    look_at_pins(world)
     crawl = Crawl(world, world.executor) if world.executor is not None else None
     if crawl is not None:
         crawl.start()
@@ -45,12 +51,13 @@ def resolve_and_read(
     """
     crawls: list[Crawl] = []
 
-    def begin(contested: frozenset[str]) -> World:
-        world = make_world(contested)
-        if not crawls and world.executor is not None:
-            crawls.append(Crawl(world, world.executor))
-            crawls[0].start()
-        return world
+    def find(world: World) -> Solution:
+        if not crawls:
+            look_at_pins(world)
+            if world.executor is not None:
+                crawls.append(Crawl(world, world.executor))
+                crawls[0].start()
+        return solve(world, progress=_searching(progress))
 
     def read(wanted: list[Wanted]) -> bool:
         tasks = [
@@ -60,7 +67,7 @@ def resolve_and_read(
         return reading.read(tasks, targets=target.capabilities, driver_cuda=target.driver_cuda)
 
     try:
-        learnt = learn(begin, read, _searching(progress))
+        learnt = learn(make_world, read, find)
     finally:
         for crawl in crawls:
             crawl.stop()

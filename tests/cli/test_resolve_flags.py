@@ -392,6 +392,7 @@ def test_without_a_driver_and_without_flags_nothing_is_guessed(
     capsys: pytest.CaptureFixture[str],
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
+    # astral-sh/uv#12994, eegdash/EEGDash#385: neither a silent CPU nor a silent CUDA.
     monkeypatch.setattr("cudalock.cli.inputs.detect", lambda _: Detection(answers=()))
     lock = tmp_path / "pylock.toml"
     code = main(["resolve", "left", "--default-index", site.url, "-o", str(lock)])

@@ -71,6 +71,7 @@ def test_a_given_target_has_nothing_of_this_machine_but_python_and_platform() ->
 
 
 def test_a_fully_given_target_is_the_same_on_any_host() -> None:
+    # nikopueringer/CorridorKey#112: a lock that two authors rewrite in turns (its analysis is weak).
     options = TargetOptions(
         python="3.12", platform="linux-x86_64", driver="590.48.01", cuda="13.0", sm=("120",)
     )

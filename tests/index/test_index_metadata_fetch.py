@@ -90,6 +90,17 @@ def test_without_a_claim_one_range_is_asked_for(
     assert site.asked() == [("whl", "bytes=-65536")]
 
 
+@pytest.mark.parametrize(
+    ("size", "asked"),
+    [(None, 65536), (26_214_399, 65536), (40_000_000, 100_000), (9_000_000_000, 4_194_304)],
+)
+def test_of_a_wheel_that_is_said_to_be_large_more_is_asked_for_at_once(
+    site: Site, client: Client, size: int | None, asked: int
+) -> None:
+    fetch_metadata(client, replace(site.file(), size=size))
+    assert site.asked() == [("whl", f"bytes=-{asked}")]
+
+
 def test_a_claimed_sidecar_is_enough(site: Site, client: Client) -> None:
     site.sidecar = Reply(200, METADATA)
     for claim in (True, hashlib.sha256(METADATA).hexdigest()):

@@ -63,6 +63,7 @@ def two_targets() -> Lock:
 
 
 def test_a_lock_reads_like_this() -> None:
+    # hushh-labs/hushh-research#6584: an export that loses the index of a labelled wheel is of no use.
     assert format_lock(two_targets()) == (
         f"""\
 # Made by cudalock; installs with pip >= 26.1, uv and pdm.

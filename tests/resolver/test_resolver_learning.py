@@ -333,8 +333,11 @@ def test_a_pairing_whose_wheel_cannot_be_read_refuses() -> None:
 
 
 def test_of_a_refused_project_the_newest_few_that_were_asked_for_are_read() -> None:
-    wheels = [{"file": f"kernel-{n}.0-{_LINUX}.whl", "requires": ["gone"]} for n in range(9, 0, -1)]
-    reader = _reader(wheels, {}, requirements=["kernel<8"])
+    wheels = [{"file": f"kernel-{n}.0-{_LINUX}.whl"} for n in range(9, 0, -1)]
+    torch = {"file": f"torch-2.11.0-{_LINUX}.whl"}
+    knowledge = _PAIRED.replace("==1.0", ">=1")
+    requirements = ["kernel<8", "torch==2.11.0"]
+    reader = _reader([*wheels, torch], {}, requirements=requirements, knowledge=knowledge)
     with pytest.raises(NoSolutionError):
         reader.learn()
     assert reader.asked == [(f"kernel-{n}.0", "T2") for n in (7, 6, 5, 4)]

@@ -10,6 +10,7 @@ from cudalock.errors import ResolutionStoppedError
 from cudalock.resolver.conflict import Conflict, NoSolutionError
 from cudalock.resolver.engine import Solution
 from cudalock.resolver.exhaustive import Refusal, Witness, prove, search_facts
+from cudalock.resolver.pins import look_at_pins
 from cudalock.resolver.resolution import solve
 from cudalock.resolver.world import World
 from random_worlds import Oracle, RandomWorld, Wheel, key_of, make_world, random_world
@@ -69,6 +70,18 @@ def test_the_answer_is_that_of_brute_force(spec: RandomWorld) -> None:
 def test_the_second_search_alone_agrees_with_brute_force(spec: RandomWorld) -> None:
     answer = prove(_read_all(make_world(spec), spec))
     assert isinstance(answer, Witness) is Oracle(spec).satisfiable()
+
+
+@_quick
+@given(_worlds)
+def test_what_the_pins_alone_refuse_is_refused_by_brute_force(spec: RandomWorld) -> None:
+    try:
+        look_at_pins(_read_all(make_world(spec), spec))
+    except NoSolutionError as error:
+        assert not _could_be(spec)
+        for described in (error.conflict.facts, *error.conflict.also):
+            keys = {key_of(entry.fact) for entry in described}
+            assert not Oracle(spec, keys.__contains__).satisfiable()
 
 
 @_quick

@@ -1,7 +1,8 @@
 """Every scenario through both searches: they agree, and a refusal is proved and minimal."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -15,16 +16,21 @@ from cudalock.resolver.notes import describe
 from cudalock.resolver.request import Request
 from cudalock.resolver.resolution import Resolution
 from cudalock.resolver.world import World
+from cudalock.wheel import parse_wheel_file
+from scenario_renaming import rename_projects
 from scenario_worlds import ExpectedFact, Scenario, read_scenario, scenario_paths
 
-_SCENARIOS = [pytest.param(read_scenario(path), id=path.stem) for path in scenario_paths()]
+_READ = [read_scenario(path) for path in scenario_paths()]
+_SCENARIOS = [pytest.param(scenario, id=scenario.name) for scenario in _READ]
+# No project is special: with all their names changed they come out the same.
+_RENAMED = [pytest.param(rename_projects(s), id=f"{s.name}-renamed") for s in _READ]
 
 
 def test_there_are_scenarios() -> None:
     assert len(_SCENARIOS) > 40
 
 
-@pytest.mark.parametrize("scenario", _SCENARIOS)
+@pytest.mark.parametrize("scenario", _SCENARIOS + _RENAMED)
 def test_a_scenario_comes_out_as_written(scenario: Scenario) -> None:
     world, outcome = scenario.attempt()
     if scenario.pins is not None:
@@ -50,8 +56,9 @@ def test_a_scenario_comes_out_as_written(scenario: Scenario) -> None:
 @pytest.mark.parametrize(
     "scenario",
     [
-        pytest.param(scenario, id=scenario.name)
-        for scenario in map(read_scenario, scenario_paths())
+        pytest.param(scenario, id=f"{scenario.name}{'-renamed' * renamed}")
+        for renamed, scenarios in enumerate((_READ, map(rename_projects, _READ)))
+        for scenario in scenarios
         if scenario.remedies is not None
     ],
 )
@@ -126,3 +133,13 @@ def _assert_proved(world: World, error: NoSolutionError) -> None:
         assert isinstance(search_facts(world, core.__contains__), Refusal)
         for fact in core:
             assert isinstance(search_facts(world, (core - {fact}).__contains__), Witness)
+
+
+@pytest.mark.parametrize("scenario", _READ, ids=lambda scenario: scenario.name)
+def test_a_renamed_scenario_keeps_no_name(scenario: Scenario) -> None:
+    def projects(table: Mapping[str, Any]) -> set[str]:
+        return {parse_wheel_file(wheel["file"]).project for wheel in table["wheels"]}
+
+    old, new = projects(scenario.table), projects(rename_projects(scenario).table)
+    assert len(new) == len(old)
+    assert not new & old

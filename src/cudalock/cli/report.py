@@ -12,7 +12,14 @@ from cudalock.resolver.conflict import Conflict
 from cudalock.resolver.facts import FactKind
 from cudalock.resolver.resolution import Resolution, ResolvedPackage
 
-__all__ = ["NOTES", "report_conflict", "report_near_names", "report_resolution", "rule_code"]
+__all__ = [
+    "NOTES",
+    "count_requests",
+    "report_conflict",
+    "report_near_names",
+    "report_resolution",
+    "rule_code",
+]
 
 _QUIET_CODES = frozenset({"assumed-metadata"})
 NOTES = frozenset(
@@ -68,8 +75,7 @@ def report_resolution(
     count = _counted(len(resolution.packages), "package")
     where = f" in {written}" if written not in (None, "-") else ""
     word = "Resolved" if written is None else "Locked"
-    asked = _counted(requests, "request") if requests else "no request"
-    terminal.done(f"{word} {count}", f"{where} with {asked}.")
+    terminal.done(f"{word} {count}", f"{where} with {count_requests(requests)}.")
     if written not in (None, "-"):
         terminal.say(f"On the target, install it:\n  uv pip sync {written}")
     if resolution.driver is not None:
@@ -80,6 +86,11 @@ def report_resolution(
             f"On driver {resolution.target.driver} the machine needs the package "
             f"{resolution.compat_package}."
         )
+
+
+def count_requests(requests: int) -> str:
+    """Say how many requests something took."""
+    return _counted(requests, "request") if requests else "no request"
 
 
 def _counted(count: int, noun: str) -> str:

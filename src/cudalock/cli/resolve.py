@@ -21,6 +21,7 @@ from cudalock.cli.outcome import (
 )
 from cudalock.cli.recorded_inputs import describe_inputs
 from cudalock.cli.report import (
+    count_requests,
     report_conflict,
     report_near_names,
     report_resolution,
@@ -64,11 +65,8 @@ def _resolve(
     options = replace(inputs.indices, default_index=_default_index(args, environ, inputs))
     with terminal.status("resolving") as status:
         client = open_client(cache_dir=options.cache_dir, offline=options.offline, environ=environ)
-        session = Session(
-            options,
-            client=client,
-            progress=lambda phase, what, n: _tell(status, phase, what, n),
-        )
+        telling = _Telling(status)
+        session = Session(options, client=client, progress=telling)
         with client, session:
             if args.try_cuda is not None:
                 return run_try_cuda(args, terminal, inputs, session, status)
@@ -76,7 +74,7 @@ def _resolve(
                 resolution = session.resolve(inputs.request, inputs.target)
             except NoSolutionError as error:
                 status.stop()
-                return _refuse(args, terminal, inputs, session, error)
+                return _refuse(args, terminal, inputs, session, error, telling=telling)
             download = args.hash_missing == "download"
             resolution = session.settle_hashes(resolution, inputs.request, download=download)
             lock_folder = inputs.folder if args.output == "-" else inputs.lock_path.parent
@@ -126,11 +124,21 @@ _PHASES = {
 }
 
 
-def _tell(status: Status, phase: str, what: str, count: int) -> None:
-    done = (
-        f"{count / 1e6:.0f} MB" if phase in ("hash", "read") else f"{count} wheels" if count else ""
-    )
-    status.update(" ".join(part for part in (_PHASES[phase], what, done) if part))
+class _Telling:
+    """Says what a session does, on the line that is shown at the time."""
+
+    def __init__(self, status: Status) -> None:
+        self.status = status
+
+    def __call__(self, phase: str, what: str, count: int) -> None:
+        done = (
+            f"{count / 1e6:.0f} MB"
+            if phase in ("hash", "read")
+            else f"{count} wheels"
+            if count
+            else ""
+        )
+        self.status.update(" ".join(part for part in (_PHASES[phase], what, done) if part))
 
 
 def _write(args: Namespace, inputs: Inputs, lock: Lock) -> str:
@@ -149,15 +157,19 @@ def _refuse(
     inputs: Inputs,
     session: Session,
     error: NoSolutionError,
+    *,
+    telling: _Telling,
 ) -> int:
-    """Tell a proved "no" first, and what was tried after it."""
+    """Tell a proved "no" first, and what was tried after it, each with the requests it took."""
     conflict, target = error.conflict, error.target
+    proved = session.requests
     if args.format != "json":
         report_conflict(terminal, conflict, target)
         report_near_names(terminal, conflict, session.source(target).known_projects())
+        terminal.say(f"This was proved with {count_requests(proved)}.")
     remedies: tuple[Remedy, ...] = ()
     if not args.no_remedies:
-        with terminal.status("looking for a remedy"):
+        with terminal.status("looking for a remedy") as telling.status:
             remedies = session.remedies(inputs.request, target, conflict)
     told = [
         ToldRemedy(command=_command(args, inputs, r), changes=r.changes, note=r.note)
@@ -175,6 +187,9 @@ def _refuse(
         terminal.say(f"  {remedy.command}")
     if not remedies and not args.no_remedies:
         terminal.say("No change of one requirement, release or policy that was tried solves it.")
+    if not args.no_remedies:
+        more = count_requests(session.requests - proved)
+        terminal.say(f"The search for a remedy took {more}.")
     return error.exit_code
 
 
@@ -183,15 +198,16 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     words = ["cudalock", "resolve"]
     words += [format_requirement(entry.requirement) for entry in remedy.requirements]
     changed = remedy.target
+    newer = changed.driver != inputs.target.driver
     flags: list[tuple[str, str | None]] = [("--project", args.project), ("--target", args.target)]
     if changed.cuda is not None and (args.cuda or changed.cuda != inputs.target.cuda):
         flags.append(("--cuda", str(changed.cuda)))
     if args.cuda_compat or changed.cuda_compat != inputs.target.cuda_compat:
         flags.append(("--cuda-compat", changed.cuda_compat))
     flags += [
-        ("--driver", args.driver),
-        ("--driver-cuda", args.driver_cuda),
-        ("--python", args.python),
+        ("--driver", str(changed.driver) if newer else args.driver),
+        ("--driver-cuda", None if newer else args.driver_cuda),
+        ("--python", args.python if changed.python == inputs.target.python else changed.python),
         ("--platform", args.platform),
     ]
     flags += [("--sm", value) for value in args.sm] + [("--gpu", value) for value in args.gpu]
@@ -201,7 +217,10 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     flags += [("--as-of", args.as_of)]
     if args.verify_sm or remedy.verify_sm != "auto":
         flags += [("--verify-sm", remedy.verify_sm)]
+    # An address is shown as it may be: without what a person signs in with.
+    flags += [("--default-index", str(inputs.default_index) if args.default_index else None)]
     flags += [("--index", value) for value in args.index]
+    flags += [("--find-links", value) for value in args.find_links]
     flags += [("--exclude-index", value) for value in args.exclude_index]
     for flag, value in flags:
         if value is not None:
@@ -209,8 +228,10 @@ def _command(args: Namespace, inputs: Inputs, remedy: Remedy) -> str:
     words += [
         word
         for flag, given in (
+            ("--cpu", args.cpu),
             ("--only-default-index", args.only_default_index),
             ("--recorded", args.recorded),
+            ("--offline", args.offline),
             ("--variants", remedy.variants),
             ("--hash-missing download", bool(remedy.hashes) or args.hash_missing == "download"),
         )

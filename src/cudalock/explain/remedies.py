@@ -1,8 +1,9 @@
 """Remedies: changes that were made and solved before they are shown.
 
-First form: change one requirement; move along a rename and a pairing that knowledge knows (which
-may change both ends); take another ``--cuda`` or the other policy. Only when none of these solves
-is leaving out something the user asked for tried.
+First what is least: change one requirement; take the nightlies of another day, all of one; move along
+a rename and a pairing that knowledge knows (which may change both ends); take another ``--cuda``, the
+other policy or a newer driver. When none of these solves, all requirements of the conflict at once or
+another Python; and when that does not either, without an extra or something else that was asked for.
 """
 
 from collections.abc import Callable, Iterator
@@ -12,7 +13,7 @@ from packaging.requirements import Requirement
 from packaging.specifiers import SpecifierSet
 from packaging.version import Version
 
-from cudalock.cuda import CudaVersion, driver_cuda, known_majors, newest_minor
+from cudalock.cuda import CudaVersion, driver_cuda, floor_driver, known_majors, newest_minor
 from cudalock.host import Target
 from cudalock.resolver.conflict import Conflict
 from cudalock.resolver.demands import DRIVER, STRICT
@@ -72,8 +73,8 @@ def find_remedies(
 ) -> tuple[Remedy, ...]:
     """Return the remedies that solve, most like what was asked first.
 
-    At most eight changed problems are solved, and as many again by leaving something out when
-    those give nothing.
+    At most eight changed problems are solved, and up to twelve of a larger kind while those give
+    nothing.
     """
     inside = {
         (fact.fact.object, fact.fact.source)
@@ -85,19 +86,37 @@ def find_remedies(
         for position, entry in enumerate(request.requirements)
         if (entry.project, entry.where) in inside
     ]
-    attempts = [
-        *_with_less_seen(request, target, conflict),
-        *_relaxed(request, target, positions),
-        *_opened(request, target, conflict, knowledge),
-        *_renamed(request, target, positions, knowledge),
-        *_with_variants(request, target, conflict),
-        *_retargeted(request, target, conflict),
-    ]
-    found = [r for attempt in attempts[:_TRY_LIMIT] if (r := _tried(attempt, solve)) is not None]
-    if not found:
-        dropped = list(_dropped(request, target, positions))[:_TRY_LIMIT]
-        found = [r for attempt in dropped if (r := _tried(attempt, solve)) is not None]
-    return tuple(found)
+    steps = (
+        [
+            *_with_less_seen(request, target, conflict),
+            *_relaxed(request, target, positions),
+            *_opened(request, target, conflict, knowledge),
+            *_of_one_day(request, target, positions, knowledge),
+            *_renamed(request, target, positions, knowledge),
+            *_with_variants(request, target, conflict),
+            *_retargeted(request, target, conflict),
+        ],
+        [
+            *_together(request, target, positions),
+            *_other_pythons(request, target, conflict),
+        ],
+        list(_dropped(request, target, positions)),
+    )
+    for attempts in steps:
+        found = _found(attempts, solve)
+        if found:
+            return tuple(found)
+    return ()
+
+
+def _found(attempts: list[_Attempt], solve: TrySolve) -> list[Remedy]:
+    """Return what solves of the first eight; what two attempts come to is told once."""
+    found: dict[tuple[str, ...], Remedy] = {}
+    for attempt in attempts[:_TRY_LIMIT]:
+        remedy = _tried(attempt, solve)
+        if remedy is not None:
+            found.setdefault(remedy.changes, remedy)
+    return list(found.values())
 
 
 def _tried(attempt: _Attempt, solve: TrySolve) -> Remedy | None:
@@ -195,6 +214,52 @@ def _opened(
             )
 
 
+def _of_one_day(
+    request: Request, target: Target, positions: list[int], knowledge: Knowledge
+) -> Iterator[_Attempt]:
+    """Take any day's nightlies in place of the one that is pinned, for all members of a train."""
+    for train in knowledge.trains:
+        members = {
+            position: entry.requirement
+            for position, entry in enumerate(request.requirements)
+            if entry.project in train.projects
+        }
+        pins = {position: exact_pin(asked.specifier) for position, asked in members.items()}
+        early = [p for p in positions if (pin := pins.get(p)) is not None and pin.is_prerelease]
+        if early:
+            changed = _changed(request, {p: _loosened(asked) for p, asked in members.items()})
+            names = {entry.project for p, entry in enumerate(request.requirements) if p in members}
+            yield _Attempt(
+                request=replace(changed, prereleases=request.prereleases.union(names)),
+                target=target,
+                moved=tuple(members),
+            )
+
+
+def _together(request: Request, target: Target, positions: list[int]) -> Iterator[_Attempt]:
+    """Let all requirements of the conflict take any release."""
+    bound = {
+        position: _loosened(request.requirements[position].requirement)
+        for position in positions
+        if request.requirements[position].requirement.specifier
+    }
+    if len(bound) > 1:
+        yield _Attempt(request=_changed(request, bound), target=target, moved=tuple(bound))
+
+
+def _other_pythons(request: Request, target: Target, conflict: Conflict) -> Iterator[_Attempt]:
+    """Take the next older and newer Pythons, where wheels are for another one."""
+    if any(fact.fact.object in ("python", "requires-python") for fact in conflict.facts):
+        major, minor = map(int, target.python_minor.split("."))
+        for other in (minor - 1, minor + 1, minor - 2):
+            python = f"{major}.{other}"
+            yield _Attempt(
+                request=request,
+                target=replace(target, python=python),
+                changes=(f"--python {python}",),
+            )
+
+
 def _renamed(
     request: Request, target: Target, positions: list[int], knowledge: Knowledge
 ) -> Iterator[_Attempt]:
@@ -262,6 +327,24 @@ def _retargeted(request: Request, target: Target, conflict: Conflict) -> Iterato
         # The driver runs these alone, so forward compatibility has no part in them.
         changed = replace(target, cuda=release, compat=None)
         yield _Attempt(request=request, target=changed, changes=(f"--cuda {release}",))
+    yield from _with_newer_driver(request, target)
+
+
+def _with_newer_driver(request: Request, target: Target) -> Iterator[_Attempt]:
+    """Take the oldest driver of the next CUDA majors, where the target's is known and too old."""
+    runs = target.driver_cuda
+    for major in known_majors():
+        floor = floor_driver(major, system=target.driver_system)
+        if target.driver is None or runs is None or floor is None or major <= runs.major:
+            continue
+        newer = driver_cuda(floor).cuda
+        changed = replace(target, driver=floor, driver_cuda=newer, cuda=newer, compat=None)
+        yield _Attempt(
+            request=request,
+            target=changed,
+            changes=(f"--driver {floor}",),
+            note=f"the machine then needs that driver or a newer one; it has {target.driver}",
+        )
 
 
 def _other_releases(target: Target) -> list[CudaVersion]:
@@ -280,11 +363,22 @@ def _other_releases(target: Target) -> list[CudaVersion]:
 
 
 def _dropped(request: Request, target: Target, positions: list[int]) -> Iterator[_Attempt]:
-    """Leave out one requirement of the conflict."""
+    """Leave out one requirement of the conflict; before that, only its extras."""
+    for position in positions:
+        requirement = request.requirements[position].requirement
+        if requirement.extras:
+            changed = Requirement(str(requirement))
+            changed.extras = set()
+            yield _Attempt(
+                request=_changed(request, {position: changed}),
+                target=target,
+                changes=(format_requirement(changed),),
+                note=f"without what `{format_requirement(requirement)}` adds",
+            )
     for position in positions:
         entry = request.requirements[position]
         rest = tuple(e for p, e in enumerate(request.requirements) if p != position)
         if rest:
-            changed = replace(request, requirements=rest)
+            fewer = replace(request, requirements=rest)
             word = f"leave out {format_requirement(entry.requirement)}"
-            yield _Attempt(request=changed, target=target, changes=(word,))
+            yield _Attempt(request=fewer, target=target, changes=(word,))

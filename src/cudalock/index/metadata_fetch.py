@@ -1,7 +1,8 @@
 """METADATA of a wheel on an index, by the cheapest way that is safe (PEP 658, PEP 714, RFC 9110 ranges).
 
-A sidecar where the page claims one, else the last 64 KiB of the wheel, which hold the zip directory and,
-in nearly every wheel, METADATA. A server is never asked with HEAD, and never for a sidecar that nobody
+A sidecar where the page claims one, else the end of the wheel, which holds the zip directory and, in
+nearly every wheel, METADATA: 64 KiB, or a 400th of a wheel that the page says is large (measured on
+torch 2.9.1 of 900 MB and vllm 0.21.0 of 248 MB, whose directories with RECORD take 1.7 and 0.5 MB). A server is never asked with HEAD, and never for a sidecar that nobody
 claimed. What is read must be about the file it came from.
 """
 
@@ -19,6 +20,7 @@ from cudalock.wheel.metadata import METADATA_LIMIT, CoreMetadata, parse_core_met
 __all__ = ["fetch_metadata"]
 
 _SUFFIX = 64 * 1024
+_LONGEST_SUFFIX = 4 * 1024 * 1024
 # A claimed sidecar that is not there: the publisher's fault, and no reason to stop.
 _NO_SIDECAR = frozenset({401, 403, 404, 410})
 _FOR_EVER = 10 * 365 * 24 * 3600.0
@@ -84,7 +86,8 @@ def _fetch_sidecar(client: Client, file: ListedFile, claimed: str | None) -> byt
 
 
 def _fetch_by_range(client: Client, file: ListedFile) -> bytes:
-    tail = client.fetch_range_suffix(file.url, _SUFFIX)
+    suffix = min(max(_SUFFIX, (file.size or 0) // 400), _LONGEST_SUFFIX)
+    tail = client.fetch_range_suffix(file.url, suffix)
     etag, total = tail.etag, tail.total
 
     def fetch(start: int, end: int) -> bytes:

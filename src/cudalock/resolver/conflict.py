@@ -102,8 +102,10 @@ class UnprovedError(ResolutionStoppedError):
         self.seen = seen
 
 
-def make_conflict(world: World, refusal: Refusal) -> Conflict:
-    """Make a refusal minimal and find further independent ones.
+def make_conflict(
+    world: World, refusal: Refusal, within: Callable[[Fact], bool] = lambda _: True
+) -> Conflict:
+    """Make a refusal minimal and find further independent ones among the facts ``within``.
 
     Raises `UnprovedError` when the minimal set rests on something that could not be seen
     (a page that is not whole, a wheel without metadata): then a solution may exist.
@@ -117,7 +119,7 @@ def make_conflict(world: World, refusal: Refusal) -> Conflict:
     while len(also) < _ALSO_LIMIT and aside:
         # What symbols tell of an extension takes the place of what was assumed of it.
         told = {fact.subject for fact in aside if fact.kind is FactKind.SYMBOL}
-        further = _further(world, aside, told)
+        further = _further(world, aside, told, within)
         if further is None:
             break
         also.append(further)
@@ -135,8 +137,8 @@ def make_conflict(world: World, refusal: Refusal) -> Conflict:
 
 
 def _unmet(world: World, fact: Fact) -> bool:
-    """Whether a wheel requires what no listed version of the project meets."""
-    if fact.kind is not FactKind.DEPENDENCY:
+    """Whether something requires what no listed version of the project meets."""
+    if fact.kind not in (FactKind.DEPENDENCY, FactKind.REQUIREMENT, FactKind.OVERRIDE):
         return False
     requirement = Requirement(fact.detail)
     options = world.options(fact.object, nightly=world.opens_nightly(fact.object))
@@ -188,11 +190,14 @@ def _own(core: frozenset[Fact]) -> frozenset[Fact]:
     return frozenset(f for f in left if f.kind is not FactKind.REJECTION) or left
 
 
-def _further(world: World, aside: frozenset[Fact], told: set[str]) -> frozenset[Fact] | None:
+def _further(
+    world: World, aside: frozenset[Fact], told: set[str], within: Callable[[Fact], bool]
+) -> frozenset[Fact] | None:
     """Find another refusal, if there is one: rather one that rests on bytes than on a pairing."""
 
     def left(fact: Fact) -> bool:
-        return fact not in aside and not (fact.kind is FactKind.PAIRING and fact.subject in told)
+        replaced = fact.kind is FactKind.PAIRING and fact.subject in told
+        return fact not in aside and not replaced and within(fact)
 
     def by_bytes(fact: Fact) -> bool:
         return left(fact) and fact.kind is not FactKind.PAIRING
@@ -276,7 +281,7 @@ def _telling_order(fact: Fact) -> tuple[int, Fact]:
 
 def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
     """Find what a fact speaks of, within what was asked for: versions, wheels and places."""
-    note = requirement_note(world, fact)
+    note = requirement_note(world, fact) or _place_note(world, fact)
     if not fact.subject or fact.subject.startswith("<"):
         return ConflictFact(fact=fact, sources=(fact.source,), note=note)
     options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
@@ -307,6 +312,19 @@ def _covering(world: World, fact: Fact, wishes: set[str]) -> ConflictFact:
         wheels=len(places) + sum(ghost.count for ghost in ghosts),
         note=note,
     )
+
+
+def _place_note(world: World, fact: Fact) -> str:
+    """Say on which other index something was seen that would meet a requirement, if none here does."""
+    if not _unmet(world, fact):
+        return ""
+    listing = world.options(fact.object, nightly=world.opens_nightly(fact.object)).listing
+    specifier = Requirement(fact.detail).specifier
+    seen = [f for f in listing.elsewhere if specifier.contains(f.wheel.version, prereleases=True)]
+    places = sorted({f"`{f.index}`{f' {f.folder}' if f.folder else ''}" for f in seen})
+    if not places:
+        return ""
+    return f"only {' and '.join(places)} has it, from where {fact.object} is not taken"
 
 
 def _said(world: World, candidate: Candidate) -> set[Fact]:

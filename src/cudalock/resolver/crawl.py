@@ -7,6 +7,7 @@ same ones when the crawl was never run. An error met here is met again by the se
 matters.
 """
 
+from collections.abc import Iterable
 from concurrent.futures import Executor, Future
 from threading import Lock
 
@@ -25,8 +26,12 @@ _TRY_LIMIT = 6
 class Crawl:
     """One crawl over a world; `start` returns at once, `stop` ends it."""
 
-    def __init__(self, world: World, executor: Executor) -> None:
+    def __init__(
+        self, world: World, executor: Executor, *, only: Iterable[Edge] | None = None
+    ) -> None:
+        """Take the world; with ``only`` these edges are visited and no others."""
         self._world = world
+        self._only = None if only is None else frozenset(only)
         self._executor = executor
         self._lock = Lock()
         self._seen: set[tuple[str, str, frozenset[str]]] = set()
@@ -44,6 +49,8 @@ class Crawl:
 
     def _submit(self, edge: Edge) -> None:
         if self._stopped or edge.node.startswith("<") or edge.url is not None:
+            return
+        if self._only is not None and edge not in self._only:
             return
         key = (edge.node, str(edge.specifier), edge.extras)
         with self._lock:

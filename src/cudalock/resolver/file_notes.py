@@ -6,6 +6,7 @@ Each warning has a stable code and gives hashes in full among its facts. Nothing
 from collections.abc import Iterable, Iterator
 
 from cudalock.resolver.resolution import ResolvedPackage, SetWarning
+from cudalock.wheel.evidence import label_of
 from cudalock.wheel.listing import ListedFile
 
 __all__ = ["file_warnings", "hash_warnings"]
@@ -16,6 +17,16 @@ def file_warnings(package: ResolvedPackage, statuses: Iterable[str]) -> Iterator
     for status in statuses:
         yield SetWarning(code="project-status", message=status)
     chosen = package.file
+    above = sorted({file.wheel.version for file in package.rivals if _sorts_above(package, file)})
+    if above:
+        labelled = " and ".join(
+            f"{version} (CUDA {label_of(version.local).cuda_major})" for version in above
+        )
+        yield SetWarning(
+            code="sorts-above",
+            message=f"{package.project} {package.version} is CUDA {package.variant.runtime} and is "
+            f"taken; {labelled} sorts above it by its label alone",
+        )
     twins = [
         file
         for file in package.rivals
@@ -68,6 +79,17 @@ def hash_warnings(packages: Iterable[ResolvedPackage]) -> Iterator[SetWarning]:
         reasons = {a.sha256: a.why for a in aside}
         facts = tuple(f"sha256:{c} ({reasons.get(c, f'{file.index} claims it')})" for c in claims)
         yield SetWarning(code="hash-conflict", message=words, facts=facts)
+
+
+def _sorts_above(package: ResolvedPackage, other: ListedFile) -> bool:
+    """Whether a build of another CUDA major counts as newer by its label (PEP 440), and by no more."""
+    chosen, label = package.file.wheel, label_of(other.wheel.version.local)
+    return (
+        chosen.version.local is None
+        and None not in (label.cuda_major, package.variant.runtime)
+        and label.cuda_major != package.variant.runtime
+        and not chosen.tags.isdisjoint(other.wheel.tags)
+    )
 
 
 def _other_bytes(chosen: ListedFile, other: ListedFile) -> bool:

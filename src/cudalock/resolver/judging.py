@@ -182,8 +182,11 @@ class Judge:
         by_user = self._by_edges(ghost, edges, rooted=True)
         if by_user is not None:
             return by_user
-        for violation in unlisted:
-            facts = frozenset({violation.fact, violation.pin})
+        alone = [frozenset({violation.fact, violation.pin}) for violation in unlisted]
+        if ghost.version is not None:
+            ruled = self._world.constraint_violations(ghost.project, ghost.version)
+            alone.extend(frozenset({fact}) for fact in ruled)
+        for facts in alone:
             if all(self._enabled(fact) for fact in facts):
                 return Because(facts)
         if self._enabled(ghost.fact):

@@ -14,8 +14,8 @@ from packaging.utils import canonicalize_name
 from cudalock.errors import ResolutionStoppedError
 from cudalock.resolver.candidates import Candidate
 from cudalock.resolver.conflict import Conflict, NoSolutionError
-from cudalock.resolver.engine import Progress, Solution
-from cudalock.resolver.facts import FactKind
+from cudalock.resolver.engine import Solution
+from cudalock.resolver.facts import Fact, FactKind
 from cudalock.resolver.path_clashes import path_clashes
 from cudalock.resolver.resolution import find_faults, solve
 from cudalock.resolver.selection import virtual_key
@@ -30,7 +30,6 @@ __all__ = ["ROUND_LIMIT", "Learnt", "ReadWheels", "Wanted", "learn"]
 ROUND_LIMIT = 30
 _NAMED_LIMIT = 4
 _WHOLE_BELOW = 20_000_000
-_ASSUMED = (FactKind.PAIRING, FactKind.DEMAND, FactKind.DEPENDENCY)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -61,12 +60,12 @@ class Learnt:
 def learn(
     make_world: Callable[[frozenset[str]], World],
     read: ReadWheels,
-    progress: Progress | None = None,
+    find: Callable[[World], Solution] = solve,
 ) -> Learnt:
     """Return a solution that the bytes of its wheels do not contradict.
 
-    ``make_world`` makes the problem anew, given the paths that two wheels were seen to own. Raises what
-    `solve` does, once the wheels that a refusal speaks of were read as far as that can be done, and under
+    ``make_world`` makes the problem anew, given the paths that two wheels were seen to own; ``find`` solves
+    it. Raises what that does, once the wheels that a refusal speaks of were read as far as that can be done, and under
     ``strict`` `ResolutionStoppedError` for a set with libraries of which nobody can tell.
     """
     contested = frozenset[str]()
@@ -75,7 +74,7 @@ def learn(
     for _ in range(ROUND_LIMIT):
         if solution is None:
             try:
-                solution, searched = solve(world, progress=progress), world
+                solution, searched = find(world), world
             except NoSolutionError as error:
                 if not read(list(_assumed(world, error.conflict))):
                     raise
@@ -183,7 +182,7 @@ def _assumed(world: World, conflict: Conflict) -> Iterator[Wanted]:
     named: dict[str, set[str]] = {}
     for described in facts:
         fact = described.fact
-        if fact.kind in _ASSUMED and fact.subject and not fact.subject.startswith("<"):
+        if _is_assumption(world, fact):
             named.setdefault(fact.subject, set()).update(str(v) for v in described.versions)
     for project in sorted(named):
         options = world.options(project, nightly=world.opens_nightly(project))
@@ -198,6 +197,25 @@ def _assumed(world: World, conflict: Conflict) -> Iterator[Wanted]:
         for file in fitting[:_NAMED_LIMIT]:
             if world.facts.of(file) is None and world.facts.failure(file) is None:
                 yield Wanted(file=file, tier="T2")
+
+
+def _is_assumption(world: World, fact: Fact) -> bool:
+    """Whether a fact is known by no more than knowledge, a label, or what stands in for METADATA."""
+    match fact.kind:
+        case FactKind.PAIRING:
+            return True
+        case FactKind.DEMAND:
+            return fact.source.startswith("label +")
+        case FactKind.DEPENDENCY:
+            options = world.options(fact.subject, nightly=world.opens_nightly(fact.subject))
+            known = [world.known(candidate) for candidate in options.candidates]
+            return any(
+                details.metadata.assumed and details.metadata.source == fact.source
+                for details in known
+                if details is not None and details.metadata is not None
+            )
+        case _:
+            return False
 
 
 def _carried_over(world: World, solution: Solution) -> Solution | None:

@@ -6,6 +6,8 @@ Each warning has a stable code. Nothing here changes the set.
 from collections.abc import Iterable, Iterator
 from dataclasses import replace
 
+from packaging.utils import canonicalize_name
+
 from cudalock.cuda import CudaVersion, parse_cuda_version
 from cudalock.resolver.build_notes import build_warnings
 from cudalock.resolver.byte_notes import byte_warnings, proofs
@@ -15,6 +17,7 @@ from cudalock.resolver.engine import Solution
 from cudalock.resolver.file_notes import file_warnings, hash_warnings
 from cudalock.resolver.held_back import held_back_warnings
 from cudalock.resolver.nightly_notes import expiry, nightly_warnings
+from cudalock.resolver.request import format_requirement
 from cudalock.resolver.resolution import (
     Resolution,
     ResolvedPackage,
@@ -24,6 +27,7 @@ from cudalock.resolver.resolution import (
 )
 from cudalock.resolver.variant_notes import tell_variants
 from cudalock.resolver.world import World
+from cudalock.wheel.evidence import marker_holds
 from cudalock.wheel.listing import ListedFile
 
 __all__ = ["describe", "unpublished_warnings"]
@@ -48,6 +52,7 @@ def describe(world: World, solution: Solution, searched: World | None = None) ->
         *_majors_only(world, packages),
         *_other_minor(world, solution, packages),
         *_lacking_extras(packages),
+        *_overridden_extras(world, packages),
         *_assumed(packages),
         *build_warnings(
             packages,
@@ -242,6 +247,33 @@ def _lacking_extras(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarnin
                     f"{package.project} {package.version} has no extra {', '.join(sorted(lacking))}"
                 ),
             )
+
+
+def _overridden_extras(world: World, packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
+    """Say which extras a wheel asks for that an override, which replaces the whole, does not."""
+    for entry in world.request.overrides:
+        if not marker_holds(entry.requirement, world.environment):
+            continue
+        kept = {canonicalize_name(extra) for extra in entry.requirement.extras}
+        for package in packages:
+            lost = {
+                canonicalize_name(extra)
+                for requirement in package.metadata.requires_dist
+                if canonicalize_name(requirement.name) == entry.project
+                and any(
+                    marker_holds(requirement, world.environment, extra)
+                    for extra in (None, *sorted(package.extras))
+                )
+                for extra in requirement.extras
+            } - kept
+            if lost:
+                named = ",".join(sorted(lost))
+                yield SetWarning(
+                    code="override-extra",
+                    message=f"your override `{format_requirement(entry.requirement)}` leaves out "
+                    f"what {package.project} {package.version} asks for: "
+                    f"`{entry.project}[{named}]`",
+                )
 
 
 def _assumed(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
