@@ -138,8 +138,7 @@ def test_what_the_pins_alone_do_not_tell_is_left_to_the_searches(spec: RandomWor
 
 class _Unreachable(MemorySource):
     def listing(self, project: str, *, admitted: SpecifierSet, nightly: bool) -> ProjectListing:
-        del project, admitted, nightly
-        raise IndexAccessError("expected a page, found none")
+        raise IndexAccessError(f"expected {project} ({admitted}, nightly {nightly}), found none")
 
 
 def test_an_index_that_does_not_answer_is_left_to_the_searches_to_tell() -> None:
