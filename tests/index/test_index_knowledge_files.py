@@ -210,6 +210,94 @@ def test_a_wrong_entry_about_builds_says_what_was_expected(
     assert fault in text
 
 
+def test_shared_libraries_tell_who_brings_them_and_what_their_number_means() -> None:
+    text = "".join(
+        entry(kind='"shared-library"', project=project, value=value)
+        for project, value in [
+            ('["run", "run-cu12"]', '{ names = ["libcudart"], numbers = "cuda" }'),
+            ('"fft"', '{ names = ["libcufft", "libcufftw"], numbers = { 0 = 12, 12 = 13 } }'),
+            ('"nccl"', '{ names = ["libnccl"] }'),
+        ]
+    )
+    text += entry(kind='"runtime-library"', project='"run-cu12"', value="12")
+    text += entry(kind='"optional-kernels"', project='"k"')
+    knowledge = parse_knowledge(text, where="k.toml")
+    runtime, fft = knowledge.shared_library("libcudart"), knowledge.shared_library("libcufftw")
+    nccl = knowledge.shared_library("libnccl")
+    assert runtime is not None
+    assert fft is not None
+    assert nccl is not None
+    assert runtime.providers == ("run", "run-cu12")
+    assert [runtime.cuda_major(n) for n in (13, 0, None)] == [13, 0, None]
+    assert [fft.cuda_major(n) for n in (12, 0, 11, None)] == [13, 12, None, None]
+    assert nccl.cuda_major(2) is None
+    assert knowledge.shared_library("libssl") is None
+    assert [knowledge.rank_of_library(n) for n in ("libcudart", "libcufftw", "libnccl")] == [
+        0,
+        2,
+        3,
+    ]
+    # Of those who bring them, the ones that are each for one runtime are CUDA's own.
+    assert knowledge.cuda_libraries == {"run-cu12"}
+    assert knowledge.mark("optional-kernels", "k") is not None
+    assert knowledge.mark("compiles", "k") is None
+
+
+@pytest.mark.parametrize(
+    ("keys", "fault"),
+    [
+        ({"value": "{}"}, "entry 1.value.names: expected names such as `libcudart`"),
+        ({"value": "{ names = [] }"}, "entry 1.value.names: expected names"),
+        ({"value": "{ names = 'libx' }"}, "entry 1.value.names: expected names"),
+        ({"value": "{ names = ['libx.so.1'] }"}, "entry 1.value.names: expected names"),
+        ({"value": "{ names = ['x'] }"}, "entry 1.value.names: expected names"),
+        ({"value": "{ names = [1] }"}, "entry 1.value.names: expected names"),
+        (
+            {"value": "{ names = ['libx'], numbers = 'so' }"},
+            "expected `cuda` or a table of numbers",
+        ),
+        ({"value": "{ names = ['libx'], numbers = 12 }"}, "expected `cuda` or a table of numbers"),
+        (
+            {"value": "{ names = ['libx'], numbers = { a = 1 } }"},
+            "numbers.a: expected a CUDA major",
+        ),
+        ({"value": "{ names = ['libx'], numbers = { 1 = '2' } }"}, "numbers.1: expected a CUDA"),
+        ({"value": "{ names = ['libx'], numbers = { 1 = true } }"}, "numbers.1: expected a CUDA"),
+        ({"value": "{ names = ['libx'] }", "versions": '"==1"'}, "entry 1.versions"),
+        ({"value": "{ name = ['libx'] }"}, "did you mean `names`?"),
+        ({"kind": '"optional-kernels"', "value": "1"}, "entry 1.value"),
+        ({"kind": '"optional-kernels"', "versions": '"==1"'}, "entry 1.versions"),
+    ],
+)
+def test_a_wrong_entry_about_libraries_says_what_was_expected(
+    keys: dict[str, str], fault: str
+) -> None:
+    assert fault in faults(entry(**{"kind": '"shared-library"', "project": '"k"'} | keys))
+
+
+def test_shipped_shared_libraries_are_each_told_once(shipped: Knowledge) -> None:
+    stems = [each.stem for each in shipped.shared_libraries]
+    assert len(stems) == len(set(stems))
+    # Measured on the newest wheels of both majors: libcusparse.so.12 is of either.
+    told = {
+        (stem, number): library.cuda_major(number)
+        for stem, number in [
+            ("libcudart", 13),
+            ("libcublas", 12),
+            ("libcufft", 12),
+            ("libcufft", 11),
+            ("libcusolver", 12),
+            ("libcusolver", 11),
+            ("libcusparse", 12),
+            ("libcurand", 10),
+            ("libnccl", 2),
+            ("libcudnn", 9),
+        ]
+        if (library := shipped.shared_library(stem)) is not None
+    }
+    assert list(told.values()) == [13, 12, 13, 12, 13, None, None, None, None, None]
+
+
 def test_a_build_for_the_cpu_is_one_without_a_label_on_the_default_index() -> None:
     text = entry(kind='"cpu-build"', project='"t"', versions='"<3"', value='"win_amd64"')
     text += entry(kind='"cpu-build"', project='"t"', versions='"<2"', value='"aarch64"')

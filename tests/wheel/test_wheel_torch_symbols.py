@@ -2,7 +2,12 @@
 
 import pytest
 
-from cudalock.wheel.torch_symbols import TorchSymbols, is_torch_symbol, torch_style
+from cudalock.wheel.torch_symbols import (
+    TorchSymbols,
+    format_symbol,
+    is_torch_symbol,
+    torch_style,
+)
 
 
 @pytest.mark.parametrize(
@@ -59,3 +64,31 @@ def test_one_cxx_name_binds_to_a_release_and_shims_alone_do_not(
 ) -> None:
     assert torch_style(names) == style
     assert TorchSymbols(undefined=frozenset(names)).style == style
+
+
+@pytest.mark.parametrize(
+    ("name", "shown"),
+    [
+        (
+            "_ZN3c104cuda29c10_cuda_check_implementationEiPKcS2_jb",
+            "c10::cuda::c10_cuda_check_implementation",
+        ),
+        ("_ZNK2at6Tensor4sizeEl", "at::Tensor::size"),
+        ("_ZNKR2at6Tensor4sizeEl", "at::Tensor::size"),
+        # A constructor, a template, an operator: their whole names say more.
+        ("_ZN3c105ErrorD1Ev", "_ZN3c105ErrorD1Ev"),
+        ("_ZN2at6TensoraSERKS0_", "_ZN2at6TensoraSERKS0_"),
+        ("_ZN3c104viewIiEEvv", "_ZN3c104viewIiEEvv"),
+        ("_ZTIN3c105ErrorE", "_ZTIN3c105ErrorE"),
+        ("aoti_torch_x", "aoti_torch_x"),
+        # Lengths that are not true.
+        ("_ZN3c1099fEv", "_ZN3c1099fEv"),
+        ("_ZN3c100E", "_ZN3c100E"),
+        ("_ZN3c1012345fEv", "_ZN3c1012345fEv"),
+        ("_ZN2at\N{SUPERSCRIPT TWO}fEv", "_ZN2at\N{SUPERSCRIPT TWO}fEv"),
+        ("_ZN3c10E", "_ZN3c10E"),
+        ("", ""),
+    ],
+)
+def test_a_plain_name_is_shown_as_a_person_knows_it(name: str, shown: str) -> None:
+    assert format_symbol(name) == shown

@@ -107,7 +107,8 @@ def _runtime(world: World, candidate: Candidate) -> Proof | None:
         return None
     if seen is None:
         why = world.facts.failure(candidate.file)
-        read = f"not read: {why}" if why else "nothing in what was read tells"
+        read = "not read" if variant.facts is None else "nothing in what was read tells"
+        read = f"not read: {why}" if why else read
         return Proof(rule="cuda-runtime", state="unknown", text=read)
     state: State = "proven" if seen.kind == "needed" else "assumed"
     return Proof(rule="cuda-runtime", state=state, text=f"{seen.text} ({seen.source})")

@@ -49,6 +49,7 @@ from cudalock.wheel.evidence import (
     observe_metadata,
     observe_part,
 )
+from cudalock.wheel.gpu_service import gpu_service
 from cudalock.wheel.knowledge import Knowledge
 from cudalock.wheel.metadata import CoreMetadata
 from cudalock.wheel.wheel_facts import FactBook, WheelFacts
@@ -175,7 +176,9 @@ class DetailsReader:
             variant=self._variant(candidate, observations, facts, native=native),
             violations=tuple(violations),
             demands=tuple(demands),
-            last_resort=last_resort(variant, self._pins),
+            last_resort=None
+            if self._decided(project, variant)
+            else last_resort(variant, self._pins),
             by_label=label_requirement(project, version, self._knowledge),
         )
 
@@ -193,6 +196,20 @@ class DetailsReader:
         variant = replace(conclude(observations, native=native), facts=facts)
         machine = self._pins.machine
         return add_device_code(variant, candidate.file, self._knowledge, machine=machine)
+
+    def _decided(self, project: str, variant: Variant) -> bool:
+        """Whether the bytes of a wheel tell of each GPU what it holds for it."""
+        services = [
+            gpu_service(
+                variant,
+                capability,
+                driver_cuda=self._pins.driver_cuda,
+                knowledge=self._knowledge,
+                project=project,
+            )
+            for capability in self._pins.target.capabilities
+        ]
+        return all(each is not None and each.read and not each.undecided for each in services)
 
     def _ruled_out(
         self, candidate: Candidate, metadata: CoreMetadata | None, kind: str, source: str = ""

@@ -125,7 +125,7 @@ def _yanked(packages: tuple[ResolvedPackage, ...]) -> Iterator[SetWarning]:
 def _last_resorts(world: World, solution: Solution) -> Iterator[SetWarning]:
     for project in sorted(solution.candidates):
         candidate = solution.candidates[project]
-        reason = candidate.last_resort or world.details(candidate).last_resort
+        reason = world.details(candidate).last_resort
         if reason is not None:
             yield SetWarning(
                 code="ptx-only",
