@@ -179,10 +179,11 @@ class HttpTransport:
         where = shown_url(url)
         for cause in _causes(error):
             if isinstance(cause, ssl.SSLError):
+                # A certificate stays what it is; a handshake that a busy server broke off does not.
                 return TransportError(
                     f"expected a trusted TLS connection (by {self._trust}), found: {cause}",
                     where=where,
-                    retryable=False,
+                    retryable=not isinstance(cause, ssl.SSLCertVerificationError),
                 )
             if isinstance(cause, socket.gaierror):
                 return TransportError(
