@@ -33,6 +33,9 @@ _KEEP_ALIVE_SECONDS = 15.0
 _CONNECT_SECONDS = 10.0
 _READ_SECONDS = 30.0
 
+# Alerts by which a server says that it failed, not that it refuses (RFC 8446, section 6.2).
+_PASSING_ALERTS = ("ALERT_DECODE_ERROR", "ALERT_INTERNAL_ERROR", "ALERT_BAD_RECORD_MAC")
+
 
 @dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
@@ -179,11 +182,11 @@ class HttpTransport:
         where = shown_url(url)
         for cause in _causes(error):
             if isinstance(cause, ssl.SSLError):
-                # A certificate stays what it is; a handshake that a busy server broke off does not.
+                # A certificate stays what it is; what a server failed at by itself may not.
                 return TransportError(
                     f"expected a trusted TLS connection (by {self._trust}), found: {cause}",
                     where=where,
-                    retryable=not isinstance(cause, ssl.SSLCertVerificationError),
+                    retryable=str(cause.reason).endswith(_PASSING_ALERTS),
                 )
             if isinstance(cause, socket.gaierror):
                 return TransportError(
