@@ -58,7 +58,7 @@ def _unserved(
         if service is None or not service.unserved:
             continue
         name = f"{package.project} {package.version}"
-        if service.as_data:
+        if service.as_data or service.nothing:
             words = f"{name} holds {service.holds} only, none of which runs on {capability.sm}"
         else:
             listed = ", ".join(f"{each.name} (holds {each.holds})" for each in service.unserved)

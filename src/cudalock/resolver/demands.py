@@ -70,6 +70,7 @@ class Pins:
     facts: dict[str, Fact]
     knowledge: Knowledge = field(default_factory=Knowledge)
     verify_sm: VerifySm = "auto"
+    asked: frozenset[str] = frozenset()
 
     @property
     def machine(self) -> str:
@@ -87,9 +88,12 @@ class Pins:
 
 
 def make_pins(
-    target: Target, knowledge: Knowledge | None = None, verify_sm: VerifySm = "auto"
+    target: Target,
+    knowledge: Knowledge | None = None,
+    verify_sm: VerifySm = "auto",
+    asked: frozenset[str] = frozenset(),
 ) -> Pins:
-    """Return the virtual packages a target pins."""
+    """Return the virtual packages a target pins; ``asked`` are the projects that the user names."""
     facts: dict[str, Fact] = {}
 
     def pin(package: str, detail: str, *fields: str, kind: FactKind = FactKind.TARGET) -> None:
@@ -110,7 +114,13 @@ def make_pins(
     for capability in target.capabilities:
         detail = f"the target has compute capability {capability}"
         pin(f"<gpu {capability}>", detail, "capabilities", "sm", "gpu")
-    return Pins(target=target, facts=facts, knowledge=knowledge or Knowledge(), verify_sm=verify_sm)
+    return Pins(
+        target=target,
+        facts=facts,
+        knowledge=knowledge or Knowledge(),
+        verify_sm=verify_sm,
+        asked=asked,
+    )
 
 
 def variant_violations(project: str, variant: Variant, pins: Pins) -> list[Violation]:
@@ -153,8 +163,8 @@ def _unserved(project: str, variant: Variant, pins: Pins) -> list[Violation]:
     """Return the GPUs that a wheel holds nothing for; under ``strict``, that a library of it does not.
 
     Else libraries that serve a GPU beside some that do not are told of and not refused; so is a wheel
-    that only carries device code as data. Where the release it was built with proves the same, that
-    is the reason.
+    that only carries device code as data, and one of kernels for particular GPUs that only another
+    wheel requires. Where the release it was built with proves the same, that is the reason.
     """
     target = pins.target
     if target.cpu:
@@ -166,8 +176,11 @@ def _unserved(project: str, variant: Variant, pins: Pins) -> list[Violation]:
         detail = source = ""
         pin = pins.facts[package]
         strict = pins.verify_sm == "strict"
-        if service is not None and service.nothing and (strict or not service.as_data):
-            pin = _every_library(capability) if service.as_data else pin
+        passed_over = service is not None and (
+            service.as_data or (service.specific and project not in pins.asked)
+        )
+        if service is not None and service.nothing and (strict or not passed_over):
+            pin = _every_library(capability) if passed_over else pin
             detail = f"holds {service.holds}, nothing for {capability.sm}"
         elif service is not None and service.unserved and strict:
             names = ", ".join(f"{each.name} ({each.holds})" for each in service.unserved)

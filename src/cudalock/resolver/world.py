@@ -71,7 +71,8 @@ class World:
         self.cuda_projects = cuda_projects
         self.executor = executor
         self.environment = marker_environment(target)
-        self.pins = make_pins(target, knowledge, request.verify_sm)
+        asked = frozenset(entry.project for entry in request.requirements)
+        self.pins = make_pins(target, knowledge, request.verify_sm, asked)
         self.facts = facts or FactBook()
         self._source = source
         self._tag_ranks = {tag: rank for rank, tag in enumerate(supported_tags(target))}

@@ -68,6 +68,15 @@ class GpuService:
         return _listed({piece for each in self.libraries for piece in each.pieces})
 
     @property
+    def specific(self) -> bool:
+        """Whether all that was read is code for particular GPUs (``sm_90a``, ``sm_100f``) and no other.
+
+        Such kernels are written for these, so who requires them everywhere chooses among them there.
+        """
+        pieces = [piece for each in self.libraries for piece in each.pieces]
+        return self.read and bool(pieces) and all(piece[-1] in "af" for piece in pieces)
+
+    @property
     def unserved(self) -> tuple[LibraryService, ...]:
         """The libraries of which nothing runs on the GPU."""
         return tuple(each for each in self.libraries if each.served == "none")
