@@ -19,7 +19,7 @@ _SOURCE = Path(__file__).resolve().parent.parent / "src" / "cudalock"
 # hands out public names, stands between `api` and `cli`.
 _ORDER = (
     "errors", "memo", "cuda", "wheel", "host", "project", "index", "resolver", "explain", "lock",
-    "session", "api", "", "cli", "__main__",
+    "session", "targets", "api", "", "cli", "__main__",
 )  # fmt: skip
 _RANK = {room: rank for rank, room in enumerate(_ORDER)}
 _ALONE = {"errors", "memo"}
@@ -36,12 +36,17 @@ _ONLY_IN = {
     "argparse": ("cli/",),
     "shtab": ("cli/",),
     "uv": ("cli/default_index.py",),
-    "subprocess": ("host/detect.py", "host/source_answers.py", "cli/default_index.py"),
+    "subprocess": (
+        "host/detect.py",
+        "host/source_answers.py",
+        "cli/default_index.py",
+        "cli/environment.py",
+    ),
     "pynvml": ("host/detect.py", "host/source_answers.py"),
     "ctypes": ("host/detect.py",),
     "truststore": ("index/",),
     "platformdirs": ("cli/",),
-    "tomlkit": (),
+    "tomlkit": ("project/edit.py",),
     "requests": (),
     "urllib3": (),
     "pip": (),

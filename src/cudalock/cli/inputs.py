@@ -61,6 +61,7 @@ class Inputs:
     default_index: IndexUrl | None
     lock_path: Path
     folder: Path
+    default_target: str | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -111,6 +112,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         default_index=given_default(args, files),
         lock_path=Path(args.output) if args.output else folder / lock_file_name(target.name),
         folder=folder,
+        default_target=project.default_target if project is not None else None,
         warnings=(
             *(str(warning) for warning in target.warnings),
             *(warning for file in files for warning in file.warnings),

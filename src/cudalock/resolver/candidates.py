@@ -18,6 +18,7 @@ from cudalock.host import Target
 from cudalock.resolver.dating import late_fact
 from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_violations
 from cudalock.resolver.facts import Fact, FactKind
+from cudalock.resolver.request import Preference
 from cudalock.resolver.selection import candidate_key, variant_key
 from cudalock.resolver.tag_reasons import GLIBC, tag_rejection
 from cudalock.resolver.variants import (
@@ -224,13 +225,14 @@ def build_options(
     pinned: Callable[[Version], bool] = lambda _: False,
     as_of: AsOf | None = None,
     variants: VariantAnswers | None = None,
+    preferred: Preference | None = None,
 ) -> ProjectOptions:
     """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for.
 
     With ``sha256``, only wheels that may have one of these hashes are candidates. ``pinned`` says whether
     the user asks for exactly a version. With ``as_of``, a candidate says of itself why it does not
     count, unless it was published before, or it has no date and the user asks for its version.
-    ``variants`` is what was read of wheel variants, for who asks for them.
+    ``variants`` is what was read of wheel variants, for who asks for them. ``preferred`` comes first.
     """
     project = listing.project
     kept: list[tuple[Candidate, int]] = []
@@ -253,8 +255,9 @@ def build_options(
             reason = "hash-open"
         else:
             reason = rejection_kind(file, target, python, knowledge)
-            # A yanked release is there for those who pin it (PEP 592).
-            if reason == "yanked" and pinned(file.wheel.version):
+            # A yanked release is there for those who pin it, or have it by now (PEP 592).
+            had = preferred is not None and preferred.filename == file.filename
+            if reason == "yanked" and (had or pinned(file.wheel.version)):
                 reason = None
         settled = settle_variant(file, variants, target)
         reason = reason or settled.reason
@@ -269,7 +272,7 @@ def build_options(
         kept.append((candidate, rank))
     options = ProjectOptions(
         project=project,
-        candidates=_sorted(kept, target),
+        candidates=_sorted(kept, target, preferred),
         ruled_out=tuple((*key, count) for key, count in sorted(ruled_out.items())),
         listing=listing,
         pythons=pythons,
@@ -281,8 +284,10 @@ def build_options(
     return replace(options, unseen=rejection_fact(project, "unlisted", ", ".join(unseen)))
 
 
-def _sorted(kept: list[tuple[Candidate, int]], target: Target) -> tuple[Candidate, ...]:
-    """Sort candidates, each with the rank of its tag, best first."""
+def _sorted(
+    kept: list[tuple[Candidate, int]], target: Target, preferred: Preference | None
+) -> tuple[Candidate, ...]:
+    """Sort candidates, each with the rank of its tag, best first; what is preferred before all."""
     places = variant_places((candidate.file for candidate, _ in kept), target)
     nearest: dict[Version, tuple[int, int, int]] = {}
     for candidate, _ in kept:
@@ -298,6 +303,11 @@ def _sorted(kept: list[tuple[Candidate, int]], target: Target) -> tuple[Candidat
         return candidate_key(candidate.file, candidate.variant, target, rank, (near, place))
 
     kept.sort(key=key_of, reverse=True)
+    if preferred is not None:
+        kept.sort(
+            key=lambda e: preferred.rank(e[0].version, e[0].file.filename),
+            reverse=True,
+        )
     return tuple(candidate for candidate, _ in kept)
 
 

@@ -195,6 +195,7 @@ class World:
             pinned=lambda version: self.user_pins(project, version),
             as_of=self.request.as_of,
             variants=answers,
+            preferred=self.request.preferences.get(project),
         )
 
     def fits(self, file: ListedFile) -> bool:
