@@ -19,7 +19,7 @@ from cudalock.lock.several import TargetLock, join_locks, lock_of_target, target
 
 _ENVIRONMENT = (
     "implementation_name == 'cpython' and platform_machine == '{machine}' and "
-    "sys_platform == 'linux' and python_version == '{python}'"
+    "platform_system == 'Linux' and python_version == '{python}'"
 )
 _MACHINES = ("x86_64", "aarch64")
 _PYTHONS = ("3.11", "3.12")
@@ -175,8 +175,8 @@ def test_files_that_only_a_marker_could_tell_apart_are_two_entries() -> None:
         [member(each, (package("left", "1.0", native_tag(each)),)) for each in targets]
     )
     assert {entry.marker for entry in lock.packages} == {
-        '"new" in extras',
-        '"new" not in extras',
+        "'new' in extras",
+        "'new' not in extras",
     }
 
 

@@ -196,7 +196,7 @@ def _marker(places: Sequence[int], members: Sequence[TargetLock]) -> str | None:
         for place in own:
             environment = members[place].lock.environments[0]
             clauses.append(" and ".join(filter(None, (environment, none_of_them))))
-    return str(Marker(" or ".join(sorted(clauses))))
+    return " or ".join(sorted(clauses))
 
 
 def _default_places(members: Sequence[TargetLock]) -> list[int]:
