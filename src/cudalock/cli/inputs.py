@@ -13,6 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cudalock.cli.input_files import check_conflicts, with_files
 from cudalock.errors import UsageError, WheelError
 from cudalock.host import (
     NamedTarget,
@@ -79,6 +80,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
     """Gather a `resolve` command line's inputs; raise `UsageError` for any that cannot be read."""
     folder = Path(args.project) if args.project else Path()
     project = _read_project(folder, needed=args.project is not None)
+    project = with_files(project, folder, args.requirements_files, _read_text)
     named = select_target(project, args.target) if project is not None else None
     if named is None and args.target is not None:
         raise UsageError(
@@ -87,7 +89,8 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
             flag="--target",
         )
     target = _target(args, environ, named)
-    if not args.requirements and not args.requirements_files:
+    check_conflicts(project, args.extra, args.group)
+    if not args.requirements or args.requirements_files:
         _check_python(project, target)
     listed, files = _requirements(args, environ, project, named, folder)
     sources, links = _uv_sources(args, project, target, listed)
@@ -116,6 +119,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         warnings=(
             *(str(warning) for warning in target.warnings),
             *(warning for file in files for warning in file.warnings),
+            *(project.uv.unread if project is not None else ()),
             *_switched_off(project, target, listed),
         ),
     )
@@ -261,7 +265,9 @@ def _as_of(args: Namespace, environ: Mapping[str, str], project: ProjectFile | N
     given = environ.get("CUDALOCK_AS_OF", "").strip()
     if given:
         return parse_as_of(given, where="CUDALOCK_AS_OF")
-    return project.as_of if project is not None else None
+    if project is None:
+        return None
+    return project.as_of if project.as_of is not None else project.uv.exclude_newer
 
 
 def _uv_sources(
@@ -327,14 +333,18 @@ def _switched_off(
 
 def _linked(entry: RequestedRequirement, source: UvSource) -> RequestedRequirement:
     """Give a requirement the address its source names; only a wheel's address can be locked."""
-    if source.kind != "url":
+    address = source.value
+    if source.kind == "path" and source.value.endswith(".whl"):
+        place = source.where.partition(": tool.uv")[0].partition(", script")[0]
+        address = (Path(place).parent / source.value).resolve().as_uri()
+    elif source.kind != "url":
         raise UsageError(
             f"expected {source.project} from an index or a wheel's address, found a "
             f"{source.kind} source: building from source is not supported",
             where=source.where,
         )
     changed = Requirement(str(entry.requirement))
-    changed.url, changed.specifier = source.value, type(changed.specifier)()
+    changed.url, changed.specifier = address, type(changed.specifier)()
     return replace(entry, requirement=changed)
 
 
@@ -351,6 +361,7 @@ def index_options(
     for file in files:
         added += [AddedIndex(url=url.reveal()) for url in file.extra_index_urls]
         links += [link if isinstance(link, str) else link.reveal() for link in file.find_links]
+    links += project.uv.find_links if project is not None else ()
     for index in project.uv.indexes if project is not None else ():
         if index.default:
             continue

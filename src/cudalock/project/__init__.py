@@ -22,7 +22,7 @@ from cudalock.project.requirements_file import (
     read_requirements,
 )
 from cudalock.project.script import parse_script
-from cudalock.project.uv_settings import UvIndex, UvSettings, UvSource
+from cudalock.project.uv_settings import UvConflict, UvIndex, UvSettings, UvSource
 
 __all__ = [
     "Fault",
@@ -33,6 +33,7 @@ __all__ = [
     "RequestedRequirement",
     "RequirementGroup",
     "RequirementsFile",
+    "UvConflict",
     "UvIndex",
     "UvSettings",
     "UvSource",
