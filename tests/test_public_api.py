@@ -26,11 +26,14 @@ _PUBLIC = [
     "Lock",
     "LockError",
     "LockMismatchError",
+    "LockedPackage",
+    "LockedWheel",
     "MemorySource",
     "NoSolutionError",
     "Resolution",
     "ResolutionError",
     "ResolutionStoppedError",
+    "SelectedWheel",
     "Session",
     "Source",
     "Target",
@@ -40,6 +43,8 @@ _PUBLIC = [
     "parse_driver_version",
     "read_lock",
     "resolve",
+    "select",
+    "this_python",
     "write_lock",
 ]
 

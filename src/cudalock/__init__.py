@@ -15,7 +15,7 @@ from importlib import import_module
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from cudalock.api import IndexOptions, Session, detect_target, resolve
+    from cudalock.api import IndexOptions, Session, detect_target, resolve, this_python
     from cudalock.cuda import (
         ComputeCapability,
         CudaVersion,
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
         WheelError,
     )
     from cudalock.host import Target
-    from cudalock.lock import Lock, read_lock, write_lock
+    from cudalock.lock import Lock, LockedPackage, LockedWheel, read_lock, write_lock
+    from cudalock.lock.selection import SelectedWheel, select
     from cudalock.resolver.conflict import Conflict, NoSolutionError
     from cudalock.resolver.resolution import Resolution
     from cudalock.resolver.source import MemorySource, Source
@@ -53,11 +54,14 @@ __all__ = [
     "Lock",
     "LockError",
     "LockMismatchError",
+    "LockedPackage",
+    "LockedWheel",
     "MemorySource",
     "NoSolutionError",
     "Resolution",
     "ResolutionError",
     "ResolutionStoppedError",
+    "SelectedWheel",
     "Session",
     "Source",
     "Target",
@@ -67,11 +71,13 @@ __all__ = [
     "parse_driver_version",
     "read_lock",
     "resolve",
+    "select",
+    "this_python",
     "write_lock",
 ]
 
 _HOMES = {
-    "cudalock.api": ("IndexOptions", "Session", "detect_target", "resolve"),
+    "cudalock.api": ("IndexOptions", "Session", "detect_target", "resolve", "this_python"),
     "cudalock.cuda": (
         "ComputeCapability",
         "CudaVersion",
@@ -91,7 +97,8 @@ _HOMES = {
         "WheelError",
     ),
     "cudalock.host": ("Target",),
-    "cudalock.lock": ("Lock", "read_lock", "write_lock"),
+    "cudalock.lock": ("Lock", "LockedPackage", "LockedWheel", "read_lock", "write_lock"),
+    "cudalock.lock.selection": ("SelectedWheel", "select"),
     "cudalock.resolver.conflict": ("Conflict", "NoSolutionError"),
     "cudalock.resolver.resolution": ("Resolution",),
     "cudalock.resolver.source": ("MemorySource", "Source"),

@@ -11,7 +11,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cudalock.errors import UsageError, WheelError
-from cudalock.host import Detection, Target, detect
+from cudalock.host import Detection, Target, detect, detect_interpreter
+from cudalock.lock.fitness import machine_target
 from cudalock.resolver.request import Request, Requested, exact_pin
 from cudalock.resolver.resolution import Resolution
 from cudalock.resolver.source import MemorySource, Source
@@ -22,7 +23,7 @@ from cudalock.wheel.listing import ListedFile
 from cudalock.wheel.names import parse_requirement
 from cudalock.wheel.published import parse_as_of
 
-__all__ = ["IndexOptions", "Session", "detect_target", "find_wheel", "resolve"]
+__all__ = ["IndexOptions", "Session", "detect_target", "find_wheel", "resolve", "this_python"]
 
 
 def resolve(
@@ -85,6 +86,15 @@ def _requested(requirements: Iterable[str | Requirement]) -> tuple[Requested, ..
 def detect_target(environ: Mapping[str, str] | None = None) -> Detection:
     """Ask this machine for its driver, CUDA and GPUs; every source and its answer is kept."""
     return detect(environ=environ or {})
+
+
+def this_python() -> Target:
+    """Return the target that the running Python and its platform are, of which no GPU is known.
+
+    Raises `UsageError` for another implementation than CPython, or a platform that no CUDA wheel is made
+    for. Asks no driver; costs some milliseconds.
+    """
+    return machine_target(detect_interpreter(), None)
 
 
 def find_wheel(session: Session, requirement: str, target: Target) -> ListedFile:
