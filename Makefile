@@ -25,7 +25,7 @@ help: ## Say what each target does
 demo: $(INSTALLED) ## Lock a CUDA 13.0 set for a Blackwell machine from recorded indices
 	$(BIN)/cudalock resolve --project examples/blackwell-sglang --recorded
 
-test: $(INSTALLED) ## Run the tests; they need no network
+test: $(INSTALLED) ## Run the tests; only the installers they install locks with are fetched
 	$(BIN)/pytest -n 2 -m "not network and not fuzz"
 
 test-network: $(INSTALLED) ## Run the tests that ask the live default index

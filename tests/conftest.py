@@ -9,6 +9,7 @@
 """
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -35,6 +36,7 @@ _DEAD_PROXY = "http://127.0.0.1:9"
 _LOOPBACK = "127.0.0.1,localhost,::1"
 
 _outside: dict[str, str] = {}
+_HANDED = "TESTS_OUTSIDE"
 _folders = itertools.count()
 
 # The same examples on every run of CI; elsewhere new ones, which is how a property finds a fault.
@@ -55,10 +57,16 @@ def pytest_configure(config: pytest.Config) -> None:
     """Put the outside world aside before any test module is imported."""
     patch = pytest.MonkeyPatch()
     config.add_cleanup(patch.undo)
+    # A process of a parallel run starts with what is set here, so it is handed what was put aside.
+    handed = os.environ.get(_HANDED)
     for name in list(os.environ):
         if _PERSONAL.fullmatch(name) or _PROXIES.fullmatch(name):
             _outside[name] = os.environ[name]
             patch.delenv(name)
+    if handed is not None:
+        _outside.clear()
+        _outside.update(json.loads(handed))
+    patch.setenv(_HANDED, json.dumps(_outside))
     for name in ("HTTP_PROXY", "HTTPS_PROXY", "ALL_PROXY"):
         patch.setenv(name, _DEAD_PROXY)
     patch.setenv("NO_PROXY", _LOOPBACK)
@@ -95,6 +103,18 @@ def _isolated(request: pytest.FixtureRequest) -> Iterator[None]:
             for name in ("XDG_CONFIG_HOME", "XDG_CONFIG_DIRS"):
                 patch.setenv(name, str(base / name.lower()))
         yield
+
+
+@pytest.fixture(scope="session")
+def outside_environment() -> dict[str, str]:
+    """Return the environment in which a program reaches the package index as the person does.
+
+    As the Makefile has it: extra indexes and link folders of the machine are left out.
+    """
+    own = {k: v for k, v in os.environ.items() if not _PROXIES.fullmatch(k)}
+    own.pop("PIP_CONFIG_FILE", None)
+    reach = {k: v for k, v in _outside.items() if _REACH.fullmatch(k) or _PROXIES.fullmatch(k)}
+    return {**own, **reach, "PIP_EXTRA_INDEX_URL": " ", "PIP_FIND_LINKS": " "}
 
 
 @pytest.fixture

@@ -20,7 +20,7 @@ _SOURCE = Path(__file__).resolve().parent.parent / "src" / "cudalock"
 # hands out public names, stands between `api` and `cli`.
 _ORDER = (
     "errors", "lazy", "memo", "cuda", "wheel", "host", "project", "index", "resolver", "explain", "lock",
-    "verify", "solving", "session", "api", "", "cli", "__main__",
+    "verify", "solving", "session", "targets", "api", "", "cli", "__main__",
 )  # fmt: skip
 _RANK = {room: rank for rank, room in enumerate(_ORDER)}
 _ALONE = {"errors", "lazy", "memo"}
@@ -37,12 +37,17 @@ _ONLY_IN = {
     "argparse": ("cli/",),
     "shtab": ("cli/",),
     "uv": ("cli/default_index.py",),
-    "subprocess": ("host/this_machine.py", "host/source_answers.py", "cli/default_index.py"),
+    "subprocess": (
+        "host/this_machine.py",
+        "host/source_answers.py",
+        "cli/default_index.py",
+        "cli/environment.py",
+    ),
     "pynvml": ("host/this_machine.py", "host/source_answers.py"),
     "ctypes": ("host/this_machine.py",),
     "truststore": ("index/",),
     "platformdirs": ("cli/",),
-    "tomlkit": (),
+    "tomlkit": ("project/edit.py",),
     "requests": (),
     "urllib3": (),
     "pip": (),

@@ -28,6 +28,8 @@ _PUBLIC = [
     "Lock",
     "LockError",
     "LockMismatchError",
+    "LockedPackage",
+    "LockedWheel",
     "Machine",
     "MemorySource",
     "NoSolutionError",
@@ -35,6 +37,7 @@ _PUBLIC = [
     "Resolution",
     "ResolutionError",
     "ResolutionStoppedError",
+    "SelectedWheel",
     "Session",
     "Source",
     "Target",
@@ -47,6 +50,8 @@ _PUBLIC = [
     "parse_driver_version",
     "read_lock",
     "resolve",
+    "select",
+    "this_python",
     "write_lock",
 ]
 

@@ -15,7 +15,7 @@ from cudalock.lazy import lazy_names
 
 TYPE_CHECKING = False
 if TYPE_CHECKING:
-    from cudalock.api import IndexOptions, Session, detect_target, inspect, resolve
+    from cudalock.api import IndexOptions, Session, detect_target, inspect, resolve, this_python
     from cudalock.cuda import (
         ComputeCapability,
         CudaVersion,
@@ -35,7 +35,8 @@ if TYPE_CHECKING:
         WheelError,
     )
     from cudalock.host import Target
-    from cudalock.lock import Lock, read_lock, write_lock
+    from cudalock.lock import Lock, LockedPackage, LockedWheel, read_lock, write_lock
+    from cudalock.lock.selection import SelectedWheel, select
     from cudalock.resolver.conflict import Conflict, NoSolutionError
     from cudalock.resolver.resolution import Resolution
     from cudalock.resolver.source import MemorySource, Source
@@ -60,6 +61,8 @@ __all__ = [
     "Lock",
     "LockError",
     "LockMismatchError",
+    "LockedPackage",
+    "LockedWheel",
     "Machine",
     "MemorySource",
     "NoSolutionError",
@@ -67,6 +70,7 @@ __all__ = [
     "Resolution",
     "ResolutionError",
     "ResolutionStoppedError",
+    "SelectedWheel",
     "Session",
     "Source",
     "Target",
@@ -79,13 +83,22 @@ __all__ = [
     "parse_driver_version",
     "read_lock",
     "resolve",
+    "select",
+    "this_python",
     "write_lock",
 ]
 
 __getattr__ = lazy_names(
     __name__,
     {
-        "api": ("IndexOptions", "Session", "detect_target", "inspect", "resolve"),
+        "api": (
+            "IndexOptions",
+            "Session",
+            "detect_target",
+            "inspect",
+            "resolve",
+            "this_python",
+        ),
         "cuda": (
             "ComputeCapability",
             "CudaVersion",
@@ -105,7 +118,8 @@ __getattr__ = lazy_names(
             "WheelError",
         ),
         "host": ("Target",),
-        "lock": ("Lock", "read_lock", "write_lock"),
+        "lock": ("Lock", "LockedPackage", "LockedWheel", "read_lock", "write_lock"),
+        "lock.selection": ("SelectedWheel", "select"),
         "resolver.conflict": ("Conflict", "NoSolutionError"),
         "resolver.resolution": ("Resolution",),
         "resolver.source": ("MemorySource", "Source"),

@@ -12,7 +12,8 @@ from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
 from cudalock.errors import UsageError, WheelError
-from cudalock.host import Detection, Target, detect
+from cudalock.host import Detection, Target, detect, detect_interpreter
+from cudalock.lock.fitness import machine_target
 from cudalock.resolver.request import Request, Requested, exact_pin
 from cudalock.resolver.resolution import Resolution
 from cudalock.resolver.source import MemorySource, Source
@@ -28,7 +29,15 @@ from cudalock.wheel.range_source import FileSource, RangeSource
 from cudalock.wheel.report import WheelReport, report_on
 from cudalock.wheel.wheel_facts import DEPTHS, Tier
 
-__all__ = ["IndexOptions", "Session", "detect_target", "find_wheel", "inspect", "resolve"]
+__all__ = [
+    "IndexOptions",
+    "Session",
+    "detect_target",
+    "find_wheel",
+    "inspect",
+    "resolve",
+    "this_python",
+]
 
 
 def resolve(
@@ -115,6 +124,15 @@ def inspect(
         wheel, depth=DEPTHS[tier], targets=capabilities, driver_cuda=driver_cuda
     )
     return report_on(contents, tier=tier, capabilities=capabilities, driver_cuda=driver_cuda)
+
+
+def this_python() -> Target:
+    """Return the target that the running Python and its platform are, of which no GPU is known.
+
+    Raises `UsageError` for another implementation than CPython, or a platform that no CUDA wheel is made
+    for. Asks no driver; costs some milliseconds.
+    """
+    return machine_target(detect_interpreter(), None)
 
 
 def find_wheel(session: Session, requirement: str, target: Target) -> ListedFile:

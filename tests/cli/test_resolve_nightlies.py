@@ -377,7 +377,7 @@ def test_the_project_names_whose_nightlies_are_wanted(
     chosen = []
     for table in ("", "[tool.cudalock]\nnightly = ['Left']\n"):
         (tmp_path / "pyproject.toml").write_text(text + table, encoding="utf-8")
-        flags = ["--only-default-index", "--project", str(tmp_path)]
+        flags = ["--only-default-index", "--project", str(tmp_path), "--upgrade"]
         code, form = _run(capsys, site, tmp_path, *flags)
         assert code == 0
         chosen.append(form["packages"][0]["version"])

@@ -22,9 +22,10 @@ from cudalock.explain.rules import (
     package_word,
     rule_of,
 )
-from cudalock.resolver.candidates import _REASONS, rejection_fact
+from cudalock.resolver.candidates import rejection_fact
 from cudalock.resolver.dating import LATE, UNDATED
 from cudalock.resolver.facts import Fact, FactKind
+from cudalock.resolver.rejection_words import REASONS
 from cudalock.resolver.variants import UNKNOWN_VARIANT
 
 _SOURCE = Path(cudalock.__file__).parent
@@ -86,7 +87,7 @@ def test_every_kind_of_fact_has_a_rule() -> None:
 
 
 def test_every_reason_that_rules_wheels_out_has_a_rule_of_its_own() -> None:
-    kinds = [*_REASONS, LATE, UNDATED, f"{UNKNOWN_VARIANT}why", "glibc 2.28"]
+    kinds = [*REASONS, LATE, UNDATED, f"{UNKNOWN_VARIANT}why", "glibc 2.28"]
     words = [(fact_word(rejection_fact("left", kind)), kind) for kind in kinds]
     assert _missing(words) == [], _ADD
 

@@ -104,7 +104,7 @@ def test_variables_are_filled_in_where_they_are_known() -> None:
         ("C:\\left", "found the path"),
         ("file:left", "found the path"),
         ("left-1.0-py3-none-any.whl", "found the file"),
-        ("https://u:canary@h.example/left_a-1.0-py3-none-any.whl", "write `left-a @ https"),
+        ("https://u:canary@h.example/left_a-1.0.tar.gz", "write `NAME @ https"),
         ("git+https://u:canary@h.example/left", "write `NAME @ git"),
         ("left @ file:///srv/left.whl", "expected an http or https URL"),
         ("left @ ftp://u:canary@h.example/left.whl", "expected an http or https URL"),

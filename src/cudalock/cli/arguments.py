@@ -8,6 +8,7 @@ import argparse
 from collections.abc import Sequence
 from typing import NoReturn
 
+from cudalock.cli.install_arguments import add_install_commands
 from cudalock.cli.lock_arguments import add_lock_commands
 from cudalock.errors import UsageError
 
@@ -40,6 +41,7 @@ def parse_arguments(argv: Sequence[str], *, version: str) -> argparse.Namespace:
     _add_inspect(commands)
     _add_explain(commands)
     add_lock_commands(commands, _add_common)
+    add_install_commands(commands, _add_common)
     return parser.parse_args(list(argv))
 
 
@@ -63,7 +65,7 @@ def _add_resolve(commands: "argparse._SubParsersAction[_Parser]") -> None:
         allow_abbrev=False,
     )
     _add_inputs(parser)
-    _add_target(parser)
+    _add_target(parser, several=True)
     _add_indices(parser)
     policy = parser.add_argument_group("choice")
     policy.add_argument(
@@ -108,6 +110,24 @@ def _add_resolve(commands: "argparse._SubParsersAction[_Parser]") -> None:
     lock.add_argument(
         "-o", "--output", metavar="FILE", help="the lock to write (pylock[.TARGET].toml; - stdout)"
     )
+    lock.add_argument(
+        "--split", action="store_true", help="a lock a target, where several are named"
+    )
+    lock.add_argument(
+        "--upgrade",
+        metavar="NAME",
+        nargs="?",
+        const="*",
+        action="append",
+        default=[],
+        help="let go of the pin that the lock has for a project, or without NAME of all (repeatable)",
+    )
+    lock.add_argument(
+        "--locked", action="store_true", help="write nothing, and exit 1 if the lock would change"
+    )
+    lock.add_argument(
+        "--frozen", action="store_true", help="take the lock as it is; ask no index, change nothing"
+    )
     lock.add_argument("--dry-run", action="store_true", help="resolve, and write nothing")
     _add_common(parser, formats=("text", "json", "github", "sarif", "markdown"))
 
@@ -150,9 +170,19 @@ def _add_inputs(parser: argparse.ArgumentParser) -> None:
     )
 
 
-def _add_target(parser: argparse.ArgumentParser) -> None:
+def _add_target(parser: argparse.ArgumentParser, *, several: bool = False) -> None:
     group = parser.add_argument_group("target (the machine to lock for; this one if not given)")
-    group.add_argument("--target", metavar="NAME", help="a target of [tool.cudalock.targets]")
+    if several:
+        group.add_argument(
+            "--target",
+            dest="targets",
+            metavar="NAME",
+            action="append",
+            default=[],
+            help="a target of [tool.cudalock.targets]; several make one lock (repeatable)",
+        )
+    else:
+        group.add_argument("--target", metavar="NAME", help="a target of [tool.cudalock.targets]")
     group.add_argument("--python", metavar="X.Y", help="the Python version")
     group.add_argument(
         "--platform",

@@ -33,6 +33,7 @@ def index_options(
     for file in files:
         added += [AddedIndex(url=url.reveal()) for url in file.extra_index_urls]
         links += [link if isinstance(link, str) else link.reveal() for link in file.find_links]
+    links += project.uv.find_links if project is not None else ()
     for index in project.uv.indexes if project is not None else ():
         if index.default:
             continue

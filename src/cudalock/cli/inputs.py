@@ -13,6 +13,7 @@ from pathlib import Path
 from packaging.requirements import Requirement
 from packaging.utils import canonicalize_name
 
+from cudalock.cli.input_files import check_conflicts, with_files
 from cudalock.cli.policies import chosen_as_of, chosen_verify_sm
 from cudalock.errors import UsageError, WheelError
 from cudalock.host import (
@@ -68,6 +69,7 @@ class Inputs:
     default_index: IndexUrl | None
     lock_path: Path
     folder: Path
+    default_target: str | None = None
     warnings: tuple[str, ...] = ()
 
 
@@ -75,6 +77,7 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
     """Gather a `resolve` command line's inputs; raise `UsageError` for any that cannot be read."""
     folder = Path(args.project) if args.project else Path()
     project = read_project(folder, needed=args.project is not None)
+    project = with_files(project, folder, args.requirements_files, _read_text)
     named = select_target(project, args.target) if project is not None else None
     if named is None and args.target is not None:
         raise UsageError(
@@ -83,7 +86,8 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
             flag="--target",
         )
     target = _target(args, environ, named)
-    if not args.requirements and not args.requirements_files:
+    check_conflicts(project, args.extra, args.group)
+    if not args.requirements or args.requirements_files:
         _check_python(project, target)
     asked = listed, files = read_asked(args, environ, project, named, folder)
     request, sources = make_request(args, environ, project, target, asked=asked)
@@ -100,9 +104,11 @@ def gather(args: Namespace, environ: Mapping[str, str]) -> Inputs:
         default_index=given_default(args, files),
         lock_path=_lock_path(args, folder / lock_file_name(target.name)),
         folder=folder,
+        default_target=project.default_target if project is not None else None,
         warnings=(
             *(str(warning) for warning in target.warnings),
             *(warning for file in files for warning in file.warnings),
+            *(project.uv.unread if project is not None else ()),
             *_switched_off(project, target, listed),
         ),
     )
@@ -342,12 +348,16 @@ def _switched_off(
 
 def _linked(entry: RequestedRequirement, source: UvSource) -> RequestedRequirement:
     """Give a requirement the address its source names; only a wheel's address can be locked."""
-    if source.kind != "url":
+    address = source.value
+    if source.kind == "path" and source.value.endswith(".whl"):
+        place = source.where.partition(": tool.uv")[0].partition(", script")[0]
+        address = (Path(place).parent / source.value).resolve().as_uri()
+    elif source.kind != "url":
         raise UsageError(
             f"expected {source.project} from an index or a wheel's address, found a "
             f"{source.kind} source: building from source is not supported",
             where=source.where,
         )
     changed = Requirement(str(entry.requirement))
-    changed.url, changed.specifier = source.value, type(changed.specifier)()
+    changed.url, changed.specifier = address, type(changed.specifier)()
     return replace(entry, requirement=changed)

@@ -111,6 +111,14 @@ def _run(args: "Namespace", terminal: "Terminal") -> int:
             from cudalock.cli.explain_command import run_explain  # noqa: PLC0415 - as above
 
             return run_explain(args)
+        case "init":
+            from cudalock.cli.init import run_init  # noqa: PLC0415 - as above
+
+            return run_init(args, os.environ, terminal)
+        case "sync":
+            from cudalock.cli.sync import run_sync  # noqa: PLC0415 - as above
+
+            return run_sync(args, os.environ, terminal)
         case "inspect":
             from cudalock.cli.inspect_command import run_inspect  # noqa: PLC0415 - as above
 

@@ -38,4 +38,6 @@ def chosen_as_of(
     given = environ.get("CUDALOCK_AS_OF", "").strip()
     if given:
         return parse_as_of(given, where="CUDALOCK_AS_OF")
-    return project.as_of if project is not None else None
+    if project is None:
+        return None
+    return project.as_of if project.as_of is not None else project.uv.exclude_newer

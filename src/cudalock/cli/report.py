@@ -36,9 +36,17 @@ def rule_code(word: str) -> str:
 
 
 def report_resolution(
-    terminal: Terminal, resolution: Resolution, *, written: str | None, requests: int
+    terminal: Terminal,
+    resolution: Resolution,
+    *,
+    written: str | None,
+    requests: int,
+    extra: str | None = None,
 ) -> None:
-    """Say what was locked: the wheels built for CUDA, one a line, then what should be known."""
+    """Say what was locked: the wheels built for CUDA, one a line, then what should be known.
+
+    ``extra`` is the one that selects the set in a lock of several targets.
+    """
     terminal.say(format_target(resolution.target))
     known = [p for p in resolution.packages if p.variant.state == "known"]
     libraries = [
@@ -77,7 +85,8 @@ def report_resolution(
     word = "Resolved" if written is None else "Locked"
     terminal.done(f"{word} {count}", f"{where} with {count_requests(requests)}.")
     if written not in (None, "-"):
-        terminal.say(f"On the target, install it:\n  uv pip sync {written}")
+        chosen = "" if extra is None else f" --extra {extra}"
+        terminal.say(f"On the target, install it:\n  uv pip sync {written}{chosen}")
     if resolution.driver is not None:
         policy = resolution.target.cuda_compat
         terminal.say(f"The set needs NVIDIA driver {resolution.driver} or newer ({policy}).")

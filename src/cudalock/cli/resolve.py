@@ -3,7 +3,7 @@
 import shlex
 import sys
 from argparse import Namespace
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import replace
 
 from cudalock.cli.default_index import ask_default_index
@@ -20,6 +20,7 @@ from cudalock.cli.outcome import (
     refused_outcome,
 )
 from cudalock.cli.recorded_inputs import describe_inputs
+from cudalock.cli.relock import check_flags, describe_frozen, finish_lock, read_previous
 from cudalock.cli.report import (
     count_requests,
     report_conflict,
@@ -27,13 +28,15 @@ from cudalock.cli.report import (
     report_resolution,
     rule_code,
 )
+from cudalock.cli.resolve_several import Member, lock_path, resolve_several
 from cudalock.cli.sarif_form import sarif_form
 from cudalock.cli.terminal import Status, Terminal
 from cudalock.cli.try_cuda import run_try_cuda
 from cudalock.errors import CudalockError
 from cudalock.explain import Remedy
 from cudalock.index.client import open_client
-from cudalock.lock import Lock, format_lock, write_lock
+from cudalock.lock import Lock, format_lock
+from cudalock.lock.preferences import preferences_of
 from cudalock.resolver.conflict import NoSolutionError
 from cudalock.resolver.request import format_requirement
 from cudalock.session import Session
@@ -45,8 +48,12 @@ def run_resolve(args: Namespace, environ: Mapping[str, str], terminal: Terminal)
     """Resolve and write the lock; return the exit code. An error is told in the asked format."""
     inputs: Inputs | None = None
     try:
-        inputs = gather(args, environ)
-        return _resolve(args, environ, terminal, inputs)
+        check_flags(args)
+        members = _members(args, environ)
+        inputs = members[0].inputs
+        if args.frozen:
+            return _frozen(members, terminal)
+        return _resolve(members, environ, terminal)
     except CudalockError as error:
         target = inputs.target if inputs is not None else None
         as_of = inputs.request.as_of if inputs is not None else None
@@ -57,36 +64,90 @@ def run_resolve(args: Namespace, environ: Mapping[str, str], terminal: Terminal)
         raise
 
 
-def _resolve(
-    args: Namespace, environ: Mapping[str, str], terminal: Terminal, inputs: Inputs
-) -> int:
-    for warning in inputs.warnings:
+def _members(args: Namespace, environ: Mapping[str, str]) -> list[Member]:
+    """Gather what is asked for each target that is named; the default one comes first."""
+    found: dict[str | None, Member] = {}
+    for name in args.targets or [None]:
+        one = Namespace(**{**vars(args), "target": name})
+        found[name] = Member(args=one, inputs=gather(one, environ))
+    default = next(iter(found.values())).inputs.default_target
+    return [found[name] for name in sorted(found, key=lambda name: name != default)]
+
+
+def _frozen(members: list[Member], terminal: Terminal) -> int:
+    args = members[0].args
+    joined = len(members) > 1 and not args.split
+    places = [lock_path(args, members[0].inputs)] if joined else []
+    for path in places or [member.inputs.lock_path for member in members]:
+        describe_frozen(path, terminal)
+    return 0
+
+
+def _resolve(members: list[Member], environ: Mapping[str, str], terminal: Terminal) -> int:
+    args, inputs = members[0].args, members[0].inputs
+    for warning in dict.fromkeys(w for member in members for w in member.inputs.warnings):
         terminal.warn(warning, rule_code("input"))
     options = replace(inputs.indices, default_index=_default_index(args, environ, inputs))
-    with terminal.status("resolving") as status:
-        client = open_client(cache_dir=options.cache_dir, offline=options.offline, environ=environ)
-        telling = _Telling(status)
-        session = Session(options, client=client, progress=telling)
-        with client, session:
-            if args.try_cuda is not None:
+    client = open_client(cache_dir=options.cache_dir, offline=options.offline, environ=environ)
+    status = terminal.status("resolving")
+    telling = _Telling(status)
+    session = Session(options, client=client, progress=telling)
+
+    def refuse(member: Member, error: NoSolutionError) -> int:
+        status.stop()
+        if len(members) > 1:
+            terminal.say(f"Target {member.inputs.target.name}:")
+        return _refuse(member, terminal, session, error, telling=telling)
+
+    with client, session:
+        if args.try_cuda is not None:
+            with status:
                 return run_try_cuda(args, terminal, inputs, session, status)
-            try:
-                resolution = session.resolve(inputs.request, inputs.target)
-            except NoSolutionError as error:
-                status.stop()
-                return _refuse(args, terminal, inputs, session, error, telling=telling)
-            download = args.hash_missing == "download"
-            resolution = session.settle_hashes(resolution, inputs.request, download=download)
-            lock_folder = inputs.folder if args.output == "-" else inputs.lock_path.parent
-            lock = session.lock(
-                resolution,
-                inputs.request,
-                download_hashes=download,
-                folder=lock_folder,
-                inputs=describe_inputs(args, environ, lock_folder),
+        if len(members) > 1:
+            return resolve_several(
+                members,
+                session,
+                options=options,
+                environ=environ,
+                terminal=terminal,
+                refuse=refuse,
+                solving=status,
             )
-            requests = session.requests
-    written = None if args.dry_run else _write(args, inputs, lock)
+        return _resolve_one(members[0], environ, session, terminal, refuse=refuse, solving=status)
+
+
+def _resolve_one(
+    member: Member,
+    environ: Mapping[str, str],
+    session: Session,
+    terminal: Terminal,
+    *,
+    refuse: Callable[[Member, NoSolutionError], int],
+    solving: Status,
+) -> int:
+    args, inputs = member.args, member.inputs
+    previous = None if args.output == "-" else read_previous(inputs.lock_path)
+    request = inputs.request
+    if previous is not None:
+        preferences = preferences_of(previous, inputs.target, upgrade=args.upgrade)
+        request = replace(request, preferences=preferences)
+    folder = inputs.folder if args.output == "-" else inputs.lock_path.parent
+    with solving:
+        try:
+            resolution = session.resolve(request, inputs.target)
+        except NoSolutionError as error:
+            return refuse(member, error)
+        download = args.hash_missing == "download"
+        resolution = session.settle_hashes(resolution, request, download=download)
+        lock = session.lock(
+            resolution,
+            request,
+            download_hashes=download,
+            folder=folder,
+            inputs=describe_inputs(args, environ, folder),
+        )
+        requests = session.requests
+    written = _write(args, inputs, lock, previous, terminal)
     if args.format == "json":
         sys.stdout.write(format_json(locked_form(resolution, written, inputs.warnings)))
     elif args.format != "text":
@@ -141,26 +202,27 @@ class _Telling:
         self.status.update(" ".join(part for part in (_PHASES[phase], what, done) if part))
 
 
-def _write(args: Namespace, inputs: Inputs, lock: Lock) -> str:
-    """Write the lock where it belongs; ``-o -`` is stdout."""
-    if args.output == "-":
+def _write(
+    args: Namespace, inputs: Inputs, lock: Lock, previous: Lock | None, terminal: Terminal
+) -> str | None:
+    """Write the lock where it belongs, if it is to be written; ``-o -`` is stdout."""
+    if args.output == "-" and not args.dry_run:
         if args.format == "text":
             sys.stdout.write(format_lock(lock))
         return "-"
-    write_lock(inputs.lock_path, lock)
-    return str(inputs.lock_path)
+    return finish_lock(args, inputs.lock_path, lock, previous, terminal)
 
 
 def _refuse(
-    args: Namespace,
+    member: Member,
     terminal: Terminal,
-    inputs: Inputs,
     session: Session,
     error: NoSolutionError,
     *,
     telling: _Telling,
 ) -> int:
     """Tell a proved "no" first, and what was tried after it, each with the requests it took."""
+    args, inputs = member.args, member.inputs
     conflict, target = error.conflict, error.target
     proved = session.requests
     if args.format != "json":

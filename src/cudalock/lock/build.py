@@ -102,7 +102,8 @@ def build_lock(
 
 def _environment(target: Target) -> str:
     environment = marker_environment(target)
-    names = ("implementation_name", "platform_machine", "sys_platform")
+    # pdm reads an environment only where it names `platform_system` and `platform_machine`.
+    names = ("implementation_name", "platform_machine", "platform_system")
     clauses = [f"{name} == '{environment[name]}'" for name in names]
     return " and ".join([*clauses, f"python_version == '{environment['python_version']}'"])
 

@@ -9,7 +9,8 @@ the set is closed, of one CUDA and right for a machine is left to ``check``.
 selected when no extra and only the default groups are named. And a project with several entries,
 each of which needs an extra or a group, has no default: that is the shape with which every
 installer silently leaves the project out. A project with one entry under an extra is an ordinary
-optional dependency.
+optional dependency. A lock that records a target for each of its extras says itself that the default
+target has no such project.
 """
 
 from collections import Counter, defaultdict
@@ -306,6 +307,12 @@ def _check_selection(lock: Lock, faults: FaultList) -> None:
             "packages",
             "expected an entry that is selected without naming an extra or a group, found none",
         )
+        return
+    targets = lock.tool.get("targets")
+    if isinstance(targets, Mapping) and extras == {
+        str(canonicalize_name(name)) for name in targets
+    }:
+        # Each extra is the whole set of a target; the default one may not have the project at all.
         return
     for name, places in entries.items():
         if len(places) > 1 and not any(selectable for _, selectable in places):

@@ -26,7 +26,7 @@ if TYPE_CHECKING:
         read_requirements,
     )
     from cudalock.project.script import parse_script
-    from cudalock.project.uv_settings import UvIndex, UvSettings, UvSource
+    from cudalock.project.uv_settings import UvConflict, UvIndex, UvSettings, UvSource
 
 __all__ = [
     "Fault",
@@ -37,6 +37,7 @@ __all__ = [
     "RequestedRequirement",
     "RequirementGroup",
     "RequirementsFile",
+    "UvConflict",
     "UvIndex",
     "UvSettings",
     "UvSource",
@@ -71,6 +72,6 @@ __getattr__ = lazy_names(
             "read_requirements",
         ),
         "script": ("parse_script",),
-        "uv_settings": ("UvIndex", "UvSettings", "UvSource"),
+        "uv_settings": ("UvConflict", "UvIndex", "UvSettings", "UvSource"),
     },
 )

@@ -271,7 +271,7 @@ class _Reader:
             # The name becomes part of a file name, `pylock.NAME.toml`, which has no more dots.
             if not (name.replace("-", "").replace("_", "").isalnum() and name.isascii()):
                 self._faults.add(key, "expected a name of letters, digits, `-` and `_`")
-            self._faults.known_keys(value, (*OPTION_KEYS, "requirements"), key)
+            self._faults.known_keys(value, (*OPTION_KEYS, "cpu", "requirements"), key)
             targets.append(NamedTarget(name=name, where=key, options=self._options(value, key)))
             group = self._faults.requirements(value, "requirements", key)
             requirements.append(RequirementGroup(name=name, requirements=group))
@@ -289,7 +289,8 @@ class _Reader:
             else:
                 one = self._faults.text(table, name, key)
                 values[field_name] = () if one is None else (one,)
-        options = TargetOptions(**values)  # type: ignore[arg-type]  # one kind of value a name, as OPTION_KEYS says.
+        cpu = self._faults.flag(table, "cpu", key)
+        options = TargetOptions(cpu=cpu, **values)  # type: ignore[arg-type]  # one kind of value a name, as OPTION_KEYS says.
         for name, message in option_faults(options):
             self._faults.add(join(key, name), message)
         return options

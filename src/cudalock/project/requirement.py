@@ -18,6 +18,9 @@ __all__ = ["RequestedRequirement", "near_name", "parse_requirement"]
 _LONGEST = 8192
 # ``int`` refuses text of more than 4300 digits with a bare ``ValueError``, and only when the
 # version is compared. No real version comes near this many.
+_WHEEL_ADDRESS = re.compile(
+    r"https?://[^\s?#]{1,4000}/([A-Za-z0-9][A-Za-z0-9_.]*)-[^/\s?#;]{1,400}\.whl(?=[\s?#;]|\Z)"
+)
 _DIGITS = re.compile(r"\d{300}")
 
 
@@ -33,10 +36,10 @@ class RequestedRequirement:
 def parse_requirement(
     text: str, *, where: str, hashes: tuple[str, ...] = ()
 ) -> RequestedRequirement:
-    """Read one requirement, such as ``name[extra]>=1; marker`` or ``name @ https://…``.
+    """Read one requirement, such as ``name[extra]>=1; marker``, ``name @ https://…`` or a wheel's address.
 
     Raises:
-        UsageError: the text is not a requirement, or is a path or an address without a name.
+        UsageError: the text is not a requirement, or is a path or another address without a name.
 
     """
     text = text.strip()
@@ -45,6 +48,10 @@ def parse_requirement(
             f"expected a requirement of at most {_LONGEST} characters, found {len(text)}",
             where=where,
         )
+    # pip's requirements files may hold a wheel's address alone; its file name names the project.
+    wheel = _WHEEL_ADDRESS.match(text)
+    if wheel is not None:
+        text = f"{wheel.group(1).replace('_', '-')} @ {text}"
     refusal = _refuse_nameless(text)
     if refusal is not None:
         raise UsageError(refusal, where=where)
@@ -79,9 +86,7 @@ def _refuse_nameless(text: str) -> str | None:
     """Say why a path or a bare address is not taken: neither names the project it is."""
     shown = redact(_short(text))
     if re.match(r"[A-Za-z][A-Za-z0-9+.-]{0,19}://", text):
-        name = re.match(r"[^?#]*/([A-Za-z0-9][A-Za-z0-9_.]*)-[^/?#]*\.whl", text)
-        example = name.group(1).replace("_", "-") if name else "NAME"
-        return f"expected a requirement, found the address `{shown}`; write `{example} @ {shown}`"
+        return f"expected a requirement, found the address `{shown}`; write `NAME @ {shown}`"
     if text.startswith((".", "/", "~", "\\", "file:")) or re.match(r"[A-Za-z]:[\\/]", text):
         return (
             f"expected a requirement, found the path `{shown}`; only wheels of an index are locked"

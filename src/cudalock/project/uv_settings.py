@@ -1,11 +1,13 @@
 """What ``[tool.uv]`` of a project says about where projects come from and what is held back.
 
-Read here: ``sources``, ``index``, ``constraint-dependencies`` and ``override-dependencies``, as
-uv's reference ("Settings", "Dependency sources") defines them. Everything else in the table is
+Read here: ``sources``, ``index``, ``extra-index-url``, ``find-links``, ``constraint-dependencies``,
+``override-dependencies``, ``conflicts`` and ``exclude-newer``, as uv's reference ("Settings",
+"Dependency sources") defines them. Everything else in the table is
 uv's own business and is not looked at. Which index is the default one is not decided here.
 """
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Literal
 
@@ -16,12 +18,15 @@ from cudalock.errors import UsageError
 from cudalock.project.faults import Faults, join, kind
 from cudalock.project.index_url import IndexUrl, parse_index_url
 from cudalock.project.requirement import RequestedRequirement
+from cudalock.wheel.published import AsOf
 
-__all__ = ["UvIndex", "UvSettings", "UvSource", "parse_uv_settings"]
+__all__ = ["UvConflict", "UvIndex", "UvSettings", "UvSource", "parse_uv_settings"]
 
 _SourceKind = Literal["index", "git", "url", "path", "workspace"]
 _SOURCE_KINDS: tuple[_SourceKind, ...] = ("index", "git", "url", "path", "workspace")
 _LONGEST_MARKER = 4096
+# What uv takes for a span: `24 hours`, `1 week`, or ISO 8601's `PT24H`.
+_SPAN = re.compile(r"P[0-9A-Z.]{1,40}|[0-9]{1,9} ?[A-Za-z]{1,20}(?: [0-9]{1,9} ?[A-Za-z]{1,20})*")
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
@@ -56,13 +61,28 @@ class UvSource:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class UvConflict:
+    """Extras and groups of which at most one may be asked for: pairs such as ``("extra", "cpu")``."""
+
+    members: frozenset[tuple[str, str]]
+    where: str
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class UvSettings:
-    """The part of ``[tool.uv]`` that a lock has to obey, in the order it is written."""
+    """The part of ``[tool.uv]`` that a lock has to obey, in the order it is written.
+
+    ``unread`` are sentences about what a lock cannot obey, for a warning.
+    """
 
     sources: tuple[UvSource, ...] = ()
     indexes: tuple[UvIndex, ...] = ()
     constraints: tuple[RequestedRequirement, ...] = ()
     overrides: tuple[RequestedRequirement, ...] = ()
+    conflicts: tuple[UvConflict, ...] = ()
+    find_links: tuple[str, ...] = ()
+    exclude_newer: AsOf | None = None
+    unread: tuple[str, ...] = ()
 
 
 def parse_uv_settings(tool: Mapping[str, object], faults: Faults) -> UvSettings:
@@ -79,6 +99,10 @@ def parse_uv_settings(tool: Mapping[str, object], faults: Faults) -> UvSettings:
         for number, value in enumerate(faults.items(uv, "index", prefix))
         if (index := _index(value, f"{prefix}.index[{number}]", faults)) is not None
     ]
+    for number, text in enumerate(faults.texts(uv, "extra-index-url", prefix)):
+        added = _index({"url": text}, f"{prefix}.extra-index-url[{number}]", faults)
+        indexes += [] if added is None else [added]
+    newer, unread = _exclude_newer(uv, faults)
     names: set[str] = set()
     for index in indexes:
         if index.name is not None and index.name in names:
@@ -91,7 +115,42 @@ def parse_uv_settings(tool: Mapping[str, object], faults: Faults) -> UvSettings:
         indexes=tuple(indexes),
         constraints=faults.requirements(uv, "constraint-dependencies", prefix),
         overrides=faults.requirements(uv, "override-dependencies", prefix),
+        conflicts=tuple(_conflicts(uv, faults)),
+        find_links=faults.texts(uv, "find-links", prefix),
+        exclude_newer=newer,
+        unread=unread,
     )
+
+
+def _exclude_newer(uv: Mapping[str, object], faults: Faults) -> tuple[AsOf | None, tuple[str, ...]]:
+    """Read ``exclude-newer``; a span before now, such as ``7 days``, would lock another set each day."""
+    value = uv.get("exclude-newer")
+    if isinstance(value, str) and _SPAN.fullmatch(value.strip()):
+        sentence = (
+            f"{faults.where}: tool.uv.exclude-newer: `{value[:80]}` counts back from now, which no lock "
+            "can repeat, so it is not applied; --as-of says a day"
+        )
+        return None, (sentence,)
+    return faults.as_of(uv, "exclude-newer", "tool.uv"), ()
+
+
+def _conflicts(uv: Mapping[str, object], faults: Faults) -> Iterator[UvConflict]:
+    """Read ``conflicts``; an entry of another package of a workspace says nothing here."""
+    for number, group in enumerate(faults.items(uv, "conflicts", "tool.uv")):
+        key = f"tool.uv.conflicts[{number}]"
+        if not isinstance(group, list):
+            faults.add(key, f"expected an array of tables, found {kind(group)}")
+            continue
+        members: set[tuple[str, str]] = set()
+        for place, entry in enumerate(group):
+            if not isinstance(entry, dict):
+                faults.add(f"{key}[{place}]", f"expected a table, found {kind(entry)}")
+                continue
+            for word in ("extra", "group"):
+                name = faults.text(entry, word, f"{key}[{place}]")
+                if name is not None:
+                    members.add((word, canonicalize_name(name)))
+        yield UvConflict(members=frozenset(members), where=f"{faults.where}: {key}")
 
 
 def _index(value: object, key: str, faults: Faults) -> UvIndex | None:

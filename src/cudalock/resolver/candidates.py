@@ -18,6 +18,8 @@ from cudalock.host import Target
 from cudalock.resolver.dating import late_fact
 from cudalock.resolver.demands import Pins, Violation, gpu_violations, variant_violations
 from cudalock.resolver.facts import Fact, FactKind
+from cudalock.resolver.rejection_words import REASONS
+from cudalock.resolver.request import Preference
 from cudalock.resolver.selection import candidate_key, variant_key
 from cudalock.resolver.tag_reasons import GLIBC, tag_rejection
 from cudalock.resolver.variants import (
@@ -159,34 +161,6 @@ def _version_in(filename: str) -> Version | None:
         return None
 
 
-_REASONS = {
-    "python": "for another Python",
-    "platform": "for another platform",
-    "requires-python": "for another Python (Requires-Python)",
-    "cpu": "CPU only",
-    "rocm": "ROCm",
-    "xpu": "XPU",
-    "musa": "MUSA",
-    "vulkan": "Vulkan",
-    "hash": "of another hash than was asked for",
-    "hash-open": "of an open hash beside one that was asked for",
-    "quarantined": "in quarantine: its index offers none of its files",
-    "yanked": "yanked",
-    "placeholder": "a placeholder",
-    "variant": "a wheel variant, which few installers take from a lock",
-    "variant-unfit": "a wheel variant for another machine",
-    "pre-release": "a pre-release",
-    "unpaired": "without a known pairing",
-    "unknown": "without metadata that can be had",
-    "unreadable": "without metadata that can be read",
-    "bad-hash": "with a malformed hash",
-    "other-project": "of another project",
-    "bad-name": "with a name that is no wheel's",
-    "bad-url": "with an address that is no wheel's",
-    "unlisted": "not seen: the index could not be read whole",
-}
-
-
 def rejection_fact(project: str, kind: str, source: str = "") -> Fact:
     """Return the fact that wheels of a project are ruled out for a reason of this kind."""
     if kind.startswith(UNKNOWN_VARIANT):
@@ -208,7 +182,7 @@ def rejection_fact(project: str, kind: str, source: str = "") -> Fact:
         kind=fact_kind,
         subject=project,
         object=kind,
-        detail=f"for {kind} or newer" if kind.startswith(GLIBC) else _REASONS.get(kind, kind),
+        detail=f"for {kind} or newer" if kind.startswith(GLIBC) else REASONS.get(kind, kind),
         source=source,
     )
 
@@ -227,6 +201,7 @@ def build_options(
     as_of: AsOf | None = None,
     variants: VariantAnswers | None = None,
     facts: FactBook | None = None,
+    preferred: Preference | None = None,
 ) -> ProjectOptions:
     """Sort out a listing. Costs about 10 us a wheel; no metadata is asked for.
 
@@ -234,7 +209,7 @@ def build_options(
     the user asks for exactly a version. With ``as_of``, a candidate says of itself why it does not
     count, unless it was published before, or it has no date and the user asks for its version.
     ``variants`` is what was read of wheel variants, for who asks for them, ``facts`` what was read of
-    wheels themselves.
+    wheels themselves. ``preferred`` comes first.
     """
     project = listing.project
     kept: list[tuple[Candidate, int]] = []
@@ -257,8 +232,9 @@ def build_options(
             reason = "hash-open"
         else:
             reason = rejection_kind(file, target, python, knowledge)
-            # A yanked release is there for those who pin it (PEP 592).
-            if reason == "yanked" and pinned(file.wheel.version):
+            # A yanked release is there for those who pin it, or have it by now (PEP 592).
+            had = preferred is not None and preferred.filename == file.filename
+            if reason == "yanked" and (had or pinned(file.wheel.version)):
                 reason = None
         settled = settle_variant(file, variants, target)
         reason = reason or settled.reason
@@ -273,7 +249,7 @@ def build_options(
         kept.append((candidate, rank))
     options = ProjectOptions(
         project=project,
-        candidates=_sorted(kept, target),
+        candidates=_sorted(kept, target, preferred),
         ruled_out=tuple((*key, count) for key, count in sorted(ruled_out.items())),
         listing=listing,
         pythons=pythons,
@@ -285,8 +261,10 @@ def build_options(
     return replace(options, unseen=rejection_fact(project, "unlisted", ", ".join(unseen)))
 
 
-def _sorted(kept: list[tuple[Candidate, int]], target: Target) -> tuple[Candidate, ...]:
-    """Sort candidates, each with the rank of its tag, best first."""
+def _sorted(
+    kept: list[tuple[Candidate, int]], target: Target, preferred: Preference | None
+) -> tuple[Candidate, ...]:
+    """Sort candidates, each with the rank of its tag, best first; what is preferred before all."""
     places = variant_places((candidate.file for candidate, _ in kept), target)
     nearest: dict[Version, tuple[int, int, int]] = {}
     for candidate, _ in kept:
@@ -302,6 +280,11 @@ def _sorted(kept: list[tuple[Candidate, int]], target: Target) -> tuple[Candidat
         return candidate_key(candidate.file, candidate.variant, target, rank, (near, place))
 
     kept.sort(key=key_of, reverse=True)
+    if preferred is not None:
+        kept.sort(
+            key=lambda e: preferred.rank(e[0].version, e[0].file.filename),
+            reverse=True,
+        )
     return tuple(candidate for candidate, _ in kept)
 
 

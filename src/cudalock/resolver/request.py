@@ -1,5 +1,6 @@
 """What is asked of the resolver, and the edges that requirements make between projects."""
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Literal
 
@@ -14,6 +15,7 @@ from cudalock.wheel.published import AsOf
 __all__ = [
     "VERIFY_SM",
     "Edge",
+    "Preference",
     "Request",
     "Requested",
     "VerifySm",
@@ -47,11 +49,32 @@ class Requested:
 
 
 @dataclass(frozen=True, slots=True, kw_only=True)
+class Preference:
+    """A release that is taken before newer ones where it may be: a lock has it, or another target.
+
+    ``filename`` is the very wheel, where that is known; else the target's own order decides which
+    build of the release.
+    """
+
+    public: str
+    filename: str | None = None
+
+    def rank(self, version: Version, filename: str) -> int:
+        """Rank a candidate: 2 the very wheel, 1 another build of the release, else 0."""
+        return (version.public == self.public) + (filename == self.filename)
+
+
+def _no_preferences() -> Mapping[str, Preference]:
+    return {}
+
+
+@dataclass(frozen=True, slots=True, kw_only=True)
 class Request:
     """Everything a person asked for. ``prereleases`` are projects whose pre-releases count too.
 
-    With ``as_of`` only files published before it count.
-    ``verify_sm`` is how much of the device code must be seen. With ``variants`` wheel variants are candidates (PEP 825), which few installers take from a lock.
+    With ``as_of`` only files published before it count. ``verify_sm`` is how much of the device code
+    must be seen. ``preferences`` change the order in which candidates are tried, by project, and never what may be in a set.
+    With ``variants`` wheel variants are candidates (PEP 825), which few installers take from a lock.
     """
 
     requirements: tuple[Requested, ...]
@@ -61,6 +84,7 @@ class Request:
     as_of: AsOf | None = None
     variants: bool = False
     verify_sm: VerifySm = "auto"
+    preferences: Mapping[str, Preference] = field(default_factory=_no_preferences, hash=False)
 
 
 @dataclass(frozen=True, slots=True, kw_only=True, eq=False)

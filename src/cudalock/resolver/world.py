@@ -204,6 +204,7 @@ class World:
             as_of=self.request.as_of,
             variants=answers,
             facts=self.facts,
+            preferred=self.request.preferences.get(project),
         )
 
     def fits(self, file: ListedFile) -> bool:

@@ -1,0 +1,98 @@
+"""Making a lock again: what the one that is there prefers, and what became of it.
+
+`--locked` and `--frozen` have uv's meaning: with `--locked` the lock is made and must come out as it is,
+with `--frozen` it is taken as it is and nothing is asked.
+"""
+
+from argparse import Namespace
+from pathlib import Path
+
+from cudalock.cli.terminal import Terminal
+from cudalock.errors import LockMismatchError, UsageError
+from cudalock.lock import (
+    Lock,
+    compare_locks,
+    format_difference,
+    format_lock,
+    read_lock,
+    write_lock,
+)
+
+__all__ = ["check_flags", "describe_frozen", "finish_lock", "read_previous"]
+
+_MOST_LINES = 20
+
+
+def check_flags(args: Namespace) -> None:
+    """Refuse flags that contradict each other, with a `UsageError`."""
+    given = [f"--{name}" for name in ("locked", "frozen") if getattr(args, name)]
+    if args.upgrade:
+        given.append("--upgrade")
+    if len(given) > 1:
+        raise UsageError(f"expected one of them, found {' and '.join(given)}", flag=given[0])
+    if args.output == "-" and (args.locked or args.frozen):
+        raise UsageError("expected a lock file, found `-o -`", flag=given[0])
+
+
+def read_previous(path: Path) -> Lock | None:
+    """Return the lock that is there, or None; raises what `read_lock` raises of a broken one."""
+    return read_lock(path) if path.exists() else None
+
+
+def finish_lock(
+    args: Namespace, path: Path, lock: Lock, previous: Lock | None, terminal: Terminal
+) -> str | None:
+    """Write a lock, or hold it against the one that is there; return the path, None if not written.
+
+    Raises `LockMismatchError` under ``--locked`` when it would change.
+    """
+    changes = (
+        [] if previous is None else format_difference(compare_locks(previous, lock)).splitlines()
+    )
+    if args.locked:
+        _hold(path, lock, previous, changes)
+        terminal.say(f"{path} is as it would be made again.")
+        return None
+    if args.dry_run:
+        if previous is not None:
+            word = "would not change" if not changes else "would change:"
+            terminal.say(f"{path} {word}")
+        _say_changes(terminal, changes)
+        return None
+    if write_lock(path, lock):
+        _say_changes(terminal, changes)
+    elif previous is not None:
+        terminal.say(f"{path} is unchanged.")
+    return str(path)
+
+
+def _hold(path: Path, lock: Lock, previous: Lock | None, changes: list[str]) -> None:
+    if previous is None:
+        raise LockMismatchError(
+            "expected a lock, found none; leave --locked out to make it",
+            where=str(path),
+            flag="--locked",
+        )
+    if format_lock(previous) != format_lock(lock):
+        # What is recorded beside the entries (target, requirements, warnings) counts, too.
+        told = changes or ["what [tool.cudalock] records of the target or the requirements"]
+        shown = told[:_MOST_LINES]
+        more = [f"and {len(told) - len(shown)} more"] if len(told) > len(shown) else []
+        raise LockMismatchError(
+            "expected the lock to stay as it is, found that it would change "
+            f"({path}):\n  " + "\n  ".join([*shown, *more]),
+            flag="--locked",
+        )
+
+
+def _say_changes(terminal: Terminal, changes: list[str]) -> None:
+    for line in changes[:_MOST_LINES]:
+        terminal.say(f"  {line}")
+    if len(changes) > _MOST_LINES:
+        terminal.say(f"  and {len(changes) - _MOST_LINES} more changes")
+
+
+def describe_frozen(path: Path, terminal: Terminal) -> None:
+    """Read a lock under ``--frozen`` and say what it is; raises `UsageError` where there is none."""
+    lock = read_lock(path)
+    terminal.say(f"{path} is taken as it is: {len(lock.packages)} entries. Nothing was asked.")
