@@ -23,7 +23,7 @@ help: ## Say what each target does
 	@sed -n 's/^\([a-z-]*\):.*## \(.*\)/  make \1\t\2/p' Makefile | expand -t 24
 
 demo: $(INSTALLED) ## Lock a CUDA 13.0 set for a Blackwell machine from recorded indices
-	$(BIN)/cudalock resolve --project examples/blackwell-sglang --recorded
+	$(BIN)/cudalock resolve --project examples/blackwell-sglang --recorded --upgrade
 
 test: $(INSTALLED) ## Run the tests; only the installers they install locks with are fetched
 	$(BIN)/pytest -n 2 -m "not network and not fuzz"

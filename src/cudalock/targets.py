@@ -36,8 +36,9 @@ class TargetRequest:
 class PinDifference:
     """A project of which two targets have different releases.
 
-    ``conflict`` proves that ``target`` cannot have the release of ``other``; None where nobody
-    asked, or where the two could share this pin but not with the rest of what they share.
+    ``must`` says whether ``target`` cannot have the release of ``other``: True with the ``conflict`` that
+    proves it; False where it can, though not beside the rest of what the two share; None where that
+    could not be told, and for a pin that only follows others, which is not ``tried``.
     """
 
     project: str
@@ -45,6 +46,8 @@ class PinDifference:
     other_version: str
     target: str
     version: str
+    tried: bool = False
+    must: bool | None = None
     conflict: Conflict | None = None
 
 
@@ -94,19 +97,21 @@ def pin_differences(
             )
             if package in asks and tries < _MOST_REASONS:
                 tries += 1
-                difference = replace(difference, conflict=_conflict(session, each, difference))
+                difference = _proved(session, each, difference)
             found.append(difference)
     return tuple(found)
 
 
-def _conflict(session: Session, asked: TargetRequest, difference: PinDifference) -> Conflict | None:
+def _proved(session: Session, asked: TargetRequest, difference: PinDifference) -> PinDifference:
+    """Solve for the target with the other's release, and say what came of it."""
     pin = Requirement(f"{difference.project}=={difference.other_version}")
     entry = Requested(requirement=pin, where=f"the set for {difference.other}")
+    difference = replace(difference, tried=True)
     request = replace(asked.request, constraints=(*asked.request.constraints, entry))
     try:
         resolve_for(session, replace(asked, request=request))
     except NoSolutionError as error:
-        return error.conflict
+        return replace(difference, must=True, conflict=error.conflict)
     except (ResolutionStoppedError, IndexAccessError, WheelError):
-        return None
-    return None
+        return difference
+    return replace(difference, must=False)

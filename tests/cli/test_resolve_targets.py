@@ -295,6 +295,46 @@ def test_a_lock_that_is_there_is_a_preference(ask: Asker) -> None:
     assert (pins["pure"], pins["shared"]) == ("4.0", "4.0")
 
 
+def test_what_a_search_comes_across_does_not_change_a_lock(ask: Asker) -> None:
+    # The first search reads what the newest kernel requires; the second has a pin and need not.
+    ask.site.add("kernel", "3.0", tag=_TAG, requires=["nvidia-cuda-runtime-cu12"])
+    code, _, err = ask("--target", "blackwell")
+    assert code == 0
+    assert "held back: kernel 3.0" in err
+    path = ask.folder / "pylock.blackwell.toml"
+    before, stamp = path.read_bytes(), path.stat().st_mtime_ns
+    code, _, err = ask("--target", "blackwell")
+    assert code == 0
+    assert "held back" not in err
+    assert (path.read_bytes(), path.stat().st_mtime_ns) == (before, stamp)
+    assert ask("--target", "blackwell", "--locked")[0] == 0
+
+
+def test_whether_pins_must_differ_may_not_be_known(ask: Asker) -> None:
+    # The newest kernel names no CUDA release, and what it requires cannot be read.
+    path = ask.site.add("kernel", "9.0", tag=_TAG)
+    ask.site.add("kernel", "9.0+cu130", tag=_TAG)
+    path.write_bytes(b"no wheel")
+    form = ask.json(*BOTH, "--upgrade")
+    [difference] = form["differences"]
+    assert difference["versions"] == {"blackwell": "9.0", "hopper": "1.0"}
+    assert difference["must"] is None
+    words = " ".join(ask(*BOTH)[2].split())
+    assert (
+        "kernel is 9.0 for blackwell and 1.0 for hopper; whether it must be could not be told"
+        in words
+    )
+
+
+def test_pins_that_follow_others_are_told_together(ask: Asker) -> None:
+    ask.site.add("kernel", "3.0+cu130", tag=_TAG, requires=["part==3.0"])
+    ask.site.add("kernel", "1.5+cu128", tag=_TAG, requires=["part==1.5"])
+    for version in ("3.0", "1.5"):
+        ask.site.add("part", version)
+    words = " ".join(ask(*BOTH)[2].split())
+    assert "what follows differs, too, for blackwell and hopper: part 3.0 and 1.5" in words
+
+
 def test_a_preference_gives_way_to_what_is_asked(ask: Asker) -> None:
     assert ask("--target", "blackwell")[0] == 0
     ask.site.add("pure", "3.0")

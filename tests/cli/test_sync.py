@@ -225,6 +225,24 @@ def test_which_environment_is_meant_is_never_guessed(
 
 
 @pytest.mark.usefixtures("machine")
+def test_the_only_lock_is_meant_and_of_several_none(
+    locked: Path, environment: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    text = (locked / "pylock.toml").read_text(encoding="utf-8")
+    folder = tmp_path / "split"
+    folder.mkdir()
+    (folder / "pylock.blackwell.toml").write_text(text, encoding="utf-8")
+    assert run(folder, environment, "--dry-run") == 0
+    (folder / "pylock.hopper.toml").write_text(text, encoding="utf-8")
+    assert run(folder, environment, "--dry-run") == 2
+    assert "found `pylock.blackwell.toml`, `pylock.hopper.toml`" in " ".join(
+        capsys.readouterr().err.split()
+    )
+    assert run(folder, environment, "--target", "blackwell", "--dry-run") == 0
+    assert run(tmp_path / "none", environment) == 2
+
+
+@pytest.mark.usefixtures("machine")
 def test_an_installer_that_fails_is_no_success(
     locked: Path, environment: Path, tmp_path: Path, capfd: pytest.CaptureFixture[str]
 ) -> None:

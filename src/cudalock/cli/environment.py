@@ -13,6 +13,7 @@ from cudalock.host.this_machine import run_command
 
 __all__ = ["ask_interpreter", "check_pip", "find_interpreter", "run_installer"]
 
+_STDERR = 2
 # Asked of any CPython 3: what `packaging` calls its platform, as far as Linux and Windows go.
 _QUESTION = """
 import json, os, platform, sys, sysconfig
@@ -106,10 +107,10 @@ def run_installer(command: Sequence[str], environ: Mapping[str, str]) -> None:
     sys.stderr.flush()
     try:
         code = subprocess.run(  # noqa: S603 - a list of arguments, no shell, an absolute program
-            list(command), env=dict(environ), stdout=sys.stderr, check=False
+            list(command), env=dict(environ), stdout=_STDERR, check=False
         ).returncode
     except OSError as error:
-        raise HostError(f"cannot run it: {error.strerror}", where=command[0]) from error
+        raise HostError(f"cannot run it: {error.strerror or error}", where=command[0]) from error
     if code != 0:
         raise HostError(
             f"expected the installer to end with 0, found {code}; it says above why",

@@ -5,12 +5,15 @@ with `--frozen` it is taken as it is and nothing is asked.
 """
 
 from argparse import Namespace
+from collections.abc import Mapping, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from cudalock.cli.terminal import Terminal
 from cudalock.errors import LockMismatchError, UsageError
 from cudalock.lock import (
     Lock,
+    TomlValue,
     compare_locks,
     format_difference,
     format_lock,
@@ -46,6 +49,8 @@ def finish_lock(
 
     Raises `LockMismatchError` under ``--locked`` when it would change.
     """
+    if previous is not None:
+        lock = _as_before(previous, lock)
     changes = (
         [] if previous is None else format_difference(compare_locks(previous, lock)).splitlines()
     )
@@ -64,6 +69,31 @@ def finish_lock(
     elif previous is not None:
         terminal.say(f"{path} is unchanged.")
     return str(path)
+
+
+def _as_before(previous: Lock, lock: Lock) -> Lock:
+    """Return the lock that was there if nothing but what a search came across tells them apart.
+
+    What is held back is known of wheels that were looked at, and who has a pin need not look at newer ones.
+    """
+    same = replace(lock, tool=_without_notes(lock.tool))
+    before = replace(previous, tool=_without_notes(previous.tool))
+    return previous if format_lock(same) == format_lock(before) else lock
+
+
+def _without_notes(tool: Mapping[str, TomlValue]) -> dict[str, TomlValue]:
+    kept = {key: value for key, value in tool.items() if key not in ("warnings", "held-back")}
+    codes = tool.get("warnings")
+    if isinstance(codes, Sequence) and not isinstance(codes, str):
+        kept["warnings"] = [code for code in codes if code != "held-back"]
+    targets = tool.get("targets")
+    if isinstance(targets, Mapping):
+        kept["targets"] = {
+            name: _without_notes(table) if isinstance(table, Mapping) else table
+            for name, table in targets.items()
+        }
+    # Nothing left to warn of is the same as no warning.
+    return {key: value for key, value in kept.items() if value != []}
 
 
 def _hold(path: Path, lock: Lock, previous: Lock | None, changes: list[str]) -> None:

@@ -177,7 +177,13 @@ def _say(
             extra=None if solved[0].member.args.split or not place else each.made.extra,
         )
     for difference in differences:
-        _say_difference(difference, terminal)
+        if difference.tried:
+            _say_difference(difference, terminal)
+    for name in dict.fromkeys(d.target for d in differences):
+        others = [d for d in differences if d.target == name and not d.tried]
+        if others:
+            told = ", ".join(f"{d.project} {d.other_version} and {d.version}" for d in others)
+            terminal.note(f"what follows differs, too, for {others[0].other} and {name}: {told}")
 
 
 def _say_difference(difference: PinDifference, terminal: Terminal) -> None:
@@ -186,7 +192,8 @@ def _say_difference(difference: PinDifference, terminal: Terminal) -> None:
         f"{difference.version} for {difference.target}"
     )
     if difference.conflict is None:
-        terminal.note(told)
+        unknown = "; whether it must be could not be told" if difference.must is None else ""
+        terminal.note(told + unknown)
         return
     own = (FactKind.CONSTRAINT, FactKind.REQUIREMENT)
     facts = [f for f in difference.conflict.facts if f.fact.kind not in own]
@@ -211,7 +218,7 @@ def _form(
             {
                 "project": d.project,
                 "versions": {d.other: d.other_version, d.target: d.version},
-                "must": d.conflict is not None,
+                "must": d.must,
                 "because": []
                 if d.conflict is None
                 else [format_fact(fact) for fact in d.conflict.facts],

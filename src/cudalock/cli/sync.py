@@ -9,7 +9,7 @@ from pathlib import Path
 from cudalock.cli.default_index import find_uv
 from cudalock.cli.environment import ask_interpreter, check_pip, find_interpreter, run_installer
 from cudalock.cli.terminal import Terminal
-from cudalock.errors import HostError, LockMismatchError
+from cudalock.errors import HostError, LockMismatchError, UsageError
 from cudalock.host import Detection, Interpreter, detect
 from cudalock.lock import Lock, lock_file_name, read_lock
 from cudalock.lock.fitness import Fitness, fitness, machine_target
@@ -57,7 +57,14 @@ def _find_lock(args: Namespace, folder: Path) -> Path:
         own = folder / lock_file_name(args.target)
         if own.exists():
             return own
-    return folder / "pylock.toml"
+    default = folder / "pylock.toml"
+    others = [] if default.exists() else sorted(folder.glob("pylock.*.toml"))
+    if args.target is None and len(others) > 1:
+        names = ", ".join(f"`{path.name}`" for path in others)
+        raise UsageError(
+            f"expected one lock, found {names}; name its target", where=str(folder), flag="--target"
+        )
+    return others[0] if args.target is None and others else default
 
 
 def _check(

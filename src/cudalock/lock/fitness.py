@@ -139,12 +139,14 @@ def _driver(own: Lock, detection: Detection) -> Iterator[tuple[bool, str]]:
                 True,
                 f"the set is CUDA {newest} and needs {own.tool['needs-package']}, found {has}",
             )
-    elif detection.driver is not None and not detection.tegra:
+    elif detection.driver is not None and not detection.tegra and not detection.wsl:
         if detection.driver < parse_driver_version(needed):
             yield True, f"{wants}, found {has}"
     elif newest is not None and detection.driver_cuda is not None:
-        # A Jetson's driver is numbered by its own scheme; what it runs tells.
-        if detection.driver_cuda.major < newest.major:
+        # Jetsons and Windows, which WSL has the driver of, number theirs by other schemes; what they run tells.
+        table = _recorded(own) or {}
+        strict = table.get("cuda-compat", "strict") == "strict"
+        if detection.driver_cuda < (newest if strict else CudaVersion(major=newest.major, minor=0)):
             yield True, f"the set is CUDA {newest}, found {has}"
     else:
         yield False, f"{wants}, and which one is here is not known"
