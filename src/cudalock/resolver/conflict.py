@@ -187,7 +187,11 @@ def _own(core: frozenset[Fact]) -> frozenset[Fact]:
     """
     shared = (FactKind.REQUIREMENT, FactKind.TARGET, FactKind.POLICY)
     left = frozenset(fact for fact in core if fact.kind not in shared)
-    return frozenset(f for f in left if f.kind is not FactKind.REJECTION) or left
+    return frozenset(fact for fact in left if not _of_another_machine(fact)) or left
+
+
+def _of_another_machine(fact: Fact) -> bool:
+    return fact.kind is FactKind.REJECTION and fact.object in ("python", "platform")
 
 
 def _further(
